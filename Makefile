@@ -1,0 +1,43 @@
+# Quorate: every target sets up what it needs in .venv; none asks for root.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST_JOBS ?= 2
+
+.PHONY: help setup up lint test bench crds lock clean
+
+help:  ## show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(STAMP): pyproject.toml requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+setup: $(STAMP)  ## create .venv and install the locked dependencies
+
+up: $(STAMP)  ## start the local cluster
+	$(BIN)/quorate up
+
+lint: $(STAMP)  ## ruff and strict type checking
+	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/basedpyright --level error
+
+test: $(STAMP)  ## the whole test suite
+	$(BIN)/pytest -n $(PYTEST_JOBS) tests
+
+bench: $(STAMP)  ## figures, as a table and as JSON
+	$(BIN)/python -m bench
+
+crds: $(STAMP)  ## regenerate deploy/crds
+	$(BIN)/quorate crds --write deploy/crds
+
+lock: $(STAMP)  ## refresh the lock: versions and hashes, no addresses
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	  --extra local --extra cli --group dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .quorate
