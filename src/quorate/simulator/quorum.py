@@ -1,25 +1,30 @@
 """The kernel's quorum rule as pure functions.
 
-Guarantees: `have_quorum` computes what the stock DRBD 9.3.2 module computes for one node from what that node sees (rules R1
-and R2 of the kernel facts), and `flag_after` says what becomes of the node's quorum flag in one state change. Both are total,
-allocate little, and know nothing of commands, networks or time; the DRBD model, the model checker and the tests of the agent
-share them. `dynamic_voters=False` is the patched module: the same rule without striking missing voters (no recording covers it).
+Guarantees: `have_quorum` computes what the stock DRBD 9.3.2 module computes for one node from what that node sees
+(rules R1 and R2 of the kernel facts), and `flag_after` says what becomes of the node's quorum flag in one state
+change. Both are total, allocate little, and know nothing of commands, networks or time; the DRBD model, the model
+checker and the tests of the agent share them. `dynamic_voters=False` is the patched module: the same rule without
+striking missing voters (no recording covers it).
 
 Theory of operation
 
-* A node sorts itself and every peer it knows into the classes of `Tally`. A peer without a bitmap slot is intentionally
-  diskless: it never votes, it is a tie-breaker unless `peer-tiebreaker=no`. A peer behind `allow-remote-read=no` is invisible.
-* A connected peer with a slot votes whatever its disk says: a slot without a disk (D∅) and an Inconsistent disk are `present`.
-* A missing voter is *outdated* (its disk is known stale), *quorumless* (this node has quorum, and a committed cluster-wide
-  change dropped the peer from the member set: wherever it is, it was not part of the quorate side) or *unknown*.
+* A node sorts itself and every peer it knows into the classes of `Tally`. A peer without a bitmap slot is
+  intentionally diskless: it never votes, it is a tie-breaker unless `peer-tiebreaker=no`. A peer behind
+  `allow-remote-read=no` is invisible.
+* A connected peer with a slot votes whatever its disk says: a slot without a disk (D∅) and an Inconsistent disk are
+  `present`.
+* A missing voter is *outdated* (its disk is known stale), *quorumless* (this node has quorum, and a committed
+  cluster-wide change dropped the peer from the member set: wherever it is, it was not part of the quorate side) or
+  *unknown*.
 * If all missing voters together could reach the quorum, quorumless ones are treated as unknown again.
-* If no missing voter is unknown, all missing voters are struck from the count (R1). `majority` follows the struck count, a
-  number does not (R2): two diskful and a tie-breaker with `quorum=2` become "1 of 1, need 2" and have no failover (X0a, X8a).
-* The tie-break bridges exactly one missing vote when the (struck) voter count is even, the majority of the diskless nodes is
-  connected and the node had quorum until now. It ignores quorum-minimum-redundancy (S17b).
+* If no missing voter is unknown, all missing voters are struck from the count (R1). `majority` follows the struck
+  count, a number does not (R2): two diskful and a tie-breaker with `quorum=2` become "1 of 1, need 2" and have no
+  failover (X0a, X8a).
+* The tie-break bridges exactly one missing vote when the (struck) voter count is even, the majority of the diskless
+  nodes is connected and the node had quorum until now. It ignores quorum-minimum-redundancy (S17b).
 * A node without a disk has quorum as soon as one connected UpToDate peer says that it has quorum (S6, S7).
-* A Primary refuses a voluntary state change (option, connect, graceful leave) that would cost it its quorum: the option is
-  stored, the flag stays (S12, X7). A loss is not voluntary and is evaluated with the stored options.
+* A Primary refuses a voluntary state change (option, connect, graceful leave) that would cost it its quorum: the
+  option is stored, the flag stays (S12, X7). A loss is not voluntary and is evaluated with the stored options.
 """
 
 from __future__ import annotations
@@ -70,9 +75,10 @@ class OwnView(NamedTuple):
 class PeerView(NamedTuple):
     """One known peer as this node sees it; a peer counts until `forget-peer` (S9).
 
-    `has_bitmap`: a bitmap slot is kept for it (`bitmap=yes`). `outdated`: recorded as outdated in this node's metadata.
-    `quorumless`: dropped from the member set by a committed cluster-wide change. `quorate`: says that it has quorum.
-    `remembered`: seen at least once; a diskless peer that never connected is ignored by a node with a disk.
+    `has_bitmap`: a bitmap slot is kept for it (`bitmap=yes`). `outdated`: recorded as outdated in this node's
+    metadata. `quorumless`: dropped from the member set by a committed cluster-wide change. `quorate`: says that it
+    has quorum. `remembered`: seen at least once; a diskless peer that never connected is ignored by a node with a
+    disk.
     """
 
     connected: bool
@@ -196,7 +202,7 @@ def have_quorum(own: OwnView, peers: Iterable[PeerView], options: QuorumOptions,
 def flag_after(*, computed: bool, had_quorum: bool, primary: bool, forced: bool) -> bool:
     """The quorum flag after one state change whose rule says `computed`.
 
-    A Primary with quorum refuses a voluntary change that ends without it, an option change included: the option is stored, the
-    flag stays (S12, X7). A loss (`forced`) is enforced on every node; a Secondary follows at once.
+    A Primary with quorum refuses a voluntary change that ends without it, an option change included: the option is
+    stored, the flag stays (S12, X7). A loss (`forced`) is enforced on every node; a Secondary follows at once.
     """
     return computed or (had_quorum and primary and not forced)
