@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
@@ -66,6 +66,7 @@ class Observation:
 
 
 Step = Command | LabAction | Observation
+EventLines = tuple[tuple[float, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Transcript:
 def read_transcript(path: Path) -> Transcript:
     """Reads one file; raises ValueError when it has no header."""
     header: dict[str, Json] | None = None
-    events: dict[str, tuple[tuple[float, str], ...]] = {}
+    events: dict[str, EventLines] = {}
     raw: list[dict[str, Json]] = []
     for record in _records(path):
         match record.get("kind"):
@@ -150,9 +151,7 @@ def _steps(raw: list[dict[str, Json]]) -> Iterator[Step]:
 
 def _resolve(recorded: Mapping[str, Json], last: dict[str, Json]) -> dict[str, Json]:
     """Replaces "same" by the last value recorded for that node."""
-    for node, value in recorded.items():
-        if value != SAME:
-            last[node] = value
+    last.update({node: value for node, value in recorded.items() if value != SAME})
     return {node: last[node] for node in recorded if node in last}
 
 
