@@ -20,7 +20,8 @@ CONFIGURATION: Final = {
     116: "Lower device / meta device / index combination invalid.",
     118: "IO error(s) occurred during initial access to meta-data.\n",
     119: "No valid meta-data signature found.\n\n\t==> Use 'drbdadm create-md res' to initialize meta-data area. <==\n",
-    120: "The 'cram-hmac-alg' you specified is not known in the kernel. (Maybe you need to modprobe it, or modprobe hmac?)",
+    120: "The 'cram-hmac-alg' you specified is not known in the kernel. "
+    "(Maybe you need to modprobe it, or modprobe hmac?)",
     123: "--discard-my-data not allowed when primary.",
     124: "Device is attached to a disk (use detach first)",
     125: "Device has a net-config (use disconnect first)",

@@ -77,9 +77,7 @@ class Transcript:
     title: str
     nodes: tuple[RecordedNode, ...]
     steps: tuple[Step, ...]
-    events: Mapping[str, tuple[tuple[float, str], ...]] = field(
-        default_factory=dict[str, tuple[tuple[float, str], ...]]
-    )
+    events: Mapping[str, EventLines]
 
 
 def read_transcript(path: Path) -> Transcript:
