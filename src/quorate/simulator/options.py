@@ -83,9 +83,19 @@ DEVICE: Final = _table(
     Option("discard-granularity", 4294967295),
 )
 
-_SPLIT_BRAIN: Final = ("disconnect", "discard-younger-primary", "discard-older-primary", "discard-zero-changes")
-_SPLIT_BRAIN += ("discard-least-changes", "discard-local", "discard-remote", "consensus", "discard-secondary")
-_SPLIT_BRAIN += ("call-pri-lost-after-sb", "violently-as0p")
+_SPLIT_BRAIN: Final = (
+    "disconnect",
+    "discard-younger-primary",
+    "discard-older-primary",
+    "discard-zero-changes",
+    "discard-least-changes",
+    "discard-local",
+    "discard-remote",
+    "consensus",
+    "discard-secondary",
+    "call-pri-lost-after-sb",
+    "violently-as0p",
+)
 
 NET: Final = _table(
     _text("transport"),
