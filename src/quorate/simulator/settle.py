@@ -81,8 +81,8 @@ def _choose_source(change: Change, volume: Volume) -> None:
     """U16: a target copies from one peer, the others wait with `dependency` (also unconnected ones, S5)."""
     peers = volume.peers()
     candidates = [peer for peer in peers if _may_be_source(peer)]
-    # The last of equals wins, as connections are walked (S10: n1 before n0 after both offered the same).
-    best = min(reversed(candidates), key=_weight, default=None)
+    # Among equals the one that was ready first keeps running (S10: once n0, once n1).
+    best = min(candidates, key=_weight, default=None)
     running = next((p for p in candidates if change.old_replication(p) is Replication.SYNC_TARGET), None)
     if best is not None and running is not None and _weight(running) < _weight(best) + SWITCH_GAIN:
         best = running
@@ -124,10 +124,10 @@ def _follow_peer(change: Change, volume: Volume, peer: PeerVolume) -> None:
     """When a better informed peer changes what is known of the own data."""
     before, stable = change.old_replication(peer), peer.generations is not None and peer.generations.stable
     joined = before is Replication.OFF and peer.replication is not Replication.OFF
-    if peer.replication is Replication.ESTABLISHED and volume.disk is Disk.OUTDATED and stable:
+    settled = peer.replication is Replication.ESTABLISHED and peer.disk >= Disk.CONSISTENT and stable
+    if settled and volume.disk is Disk.OUTDATED and (joined or change.old_disk(peer) is Disk.OUTDATED):
         # D9: connected to a stable, current peer without a resync (S16, X3).
-        if peer.disk >= Disk.CONSISTENT and (joined or change.old_disk(peer) is Disk.OUTDATED):
-            change.put(volume, "disk", peer.disk)
+        change.put(volume, "disk", peer.disk)
     followed = change.old_disk(peer) is Disk.CONSISTENT and peer.disk is Disk.UP_TO_DATE
     if volume.disk is Disk.CONSISTENT and (joined or (followed and stable)):
         change.put(volume, "disk", Disk.UP_TO_DATE)
