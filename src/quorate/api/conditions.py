@@ -1,7 +1,8 @@
 """Reading and writing conditions.
 
-`set_` keeps the order and the time of the last transition while the status does not change, stamps the generation, cuts the
-message to its limit, and returns the very same tuple when nothing changes, so that "no change, no write" is an identity test.
+`set_` keeps the order and the time of the last transition while the status does not change, stamps the generation,
+cuts the message to its limit, and returns the very same tuple when nothing changes, so that "no change, no write" is
+an identity test.
 """
 
 from __future__ import annotations

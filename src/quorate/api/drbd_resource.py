@@ -1,4 +1,5 @@
-"""DRBDResource (drbdr): what DRBD shall be on one node (spec, by the replica controller) and is (status, by the agent)."""
+"""DRBDResource (drbdr): what DRBD shall be on one node (spec, by the replica controller) and is (status, by the
+agent)."""
 
 from __future__ import annotations
 
@@ -311,7 +312,7 @@ class VoterFacts(Value):
     missing_tie_breakers: Annotated[int, Schema(default=0)] = 0
     """Absent tie-breakers that have a vote."""
     expected_quorum: bool | None = None
-    """The flag computed from these values and the configuration; differs from `quorum` while a raise is not enforced."""
+    """The flag computed from these values and the options; differs from `quorum` while a raise is not in force."""
 
 
 class DRBDResourceStatus(Value):

@@ -1,4 +1,4 @@
-"""DRBDResourceOperation (drbdrop): one command to run once on one DRBD resource. Immutable; terminal phases never re-run."""
+"""DRBDResourceOperation (drbdrop): one command to run once on one DRBD resource. Terminal phases never re-run."""
 
 from __future__ import annotations
 

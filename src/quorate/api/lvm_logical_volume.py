@@ -1,7 +1,7 @@
 """LVMLogicalVolume (llv): one logical volume on one node. Ours to create; the LVM operator of the node carries it out.
 
-We ship the CRD for clusters without that operator. A size given in per cent is not ours and makes the object undecodable on
-purpose: it is quarantined rather than misread.
+We ship the CRD for clusters without that operator. A size given in per cent is not ours and makes the object
+undecodable on purpose: it is quarantined rather than misread.
 """
 
 from __future__ import annotations

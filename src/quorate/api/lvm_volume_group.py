@@ -1,4 +1,4 @@
-"""LVMVolumeGroup (lvg): a volume group on a node. Foreign and read-only for us; we ship the CRD for clusters without it."""
+"""LVMVolumeGroup (lvg): a volume group on a node. Foreign and read-only; we ship the CRD for clusters without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that land in the API are cut to their limit (decision 12): the server would reject the whole write otherwise."""
+"""Texts that land in the API are cut to their limit (decision 12): the server would reject the whole write."""
 
 from __future__ import annotations
 

@@ -121,15 +121,18 @@ class LabelSelector(Value):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",
+            "!has(self.matchExpressions) || "
+            "self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",
             "matchExpressions[].operator must be one of: In, NotIn, Exists, DoesNotExist",
         ),
         Rule(
-            "!has(self.matchExpressions) || self.matchExpressions.all(e, !(e.operator in ['Exists', 'DoesNotExist']) || !has(e.values) || size(e.values) == 0)",
+            "!has(self.matchExpressions) || self.matchExpressions.all(e, "
+            "!(e.operator in ['Exists', 'DoesNotExist']) || !has(e.values) || size(e.values) == 0)",
             "matchExpressions[].values must be empty for Exists and DoesNotExist",
         ),
         Rule(
-            "!has(self.matchExpressions) || self.matchExpressions.all(e, !(e.operator in ['In', 'NotIn']) || (has(e.values) && size(e.values) > 0))",
+            "!has(self.matchExpressions) || self.matchExpressions.all(e, "
+            "!(e.operator in ['In', 'NotIn']) || (has(e.values) && size(e.values) > 0))",
             "matchExpressions[].values must not be empty for In and NotIn",
         ),
     )

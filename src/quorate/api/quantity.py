@@ -1,7 +1,7 @@
 """Kubernetes quantities (`10Gi`, `512M`, `1e3`, `100m`, plain integers), parsed and formatted like Kubernetes does.
 
-A `Quantity` is immutable, equal and ordered by value, and remembers its family of suffixes, so that `10Gi` stays binary and
-`512M` stays decimal when written back. Precision is one nano unit; finer values round up, as in Kubernetes.
+A `Quantity` is immutable, equal and ordered by value, and remembers its family of suffixes, so that `10Gi` stays binary
+and `512M` stays decimal when written back. Precision is one nano unit; finer values round up, as in Kubernetes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a field's schema demands beyond its type: written next to the field as `Annotated[type, Schema(...)]`.
 
-The metadata is *not* enforced when decoding: the API server has validated what it stores, and a value written under another
-version's rules must not make an object unmanaged (rule 7). It is the only source of the generated CRDs.
+The metadata is *not* enforced when decoding: the API server has validated what it stores, and a value written under
+another version's rules must not make an object unmanaged (rule 7). It is the only source of the generated CRDs.
 """
 
 from __future__ import annotations

@@ -6,22 +6,22 @@ Guarantees:
 * Values are invisible to the garbage collector (`gc=False`), which is safe because frozen values form no cycles.
 * What stands on the wire is decided per field, by how its default is written:
 
-  - a plain default (`""`, `0`, `False`, `None`, `()`, `EMPTY_MAP`, a default struct) is *omitted* while the field has it,
-    so "absent" and "the default" are the same thing. `""` is never sent: optional text that is empty is removed;
+  - a plain default (`""`, `0`, `False`, `None`, `()`, `EMPTY_MAP`, a default struct) is *omitted* while the field has
+    it, so "absent" and "the default" are the same thing. `""` is never sent: optional text that is empty is removed;
   - `always(default)` is *emitted* even when it equals the default: fields the schema requires (`datameshRevision`), and
     fields whose server default is another value than ours (`peers[].allowRemoteRead`);
   - a field without default is required here and on the wire.
 
-* A struct-valued field with a plain default (`status`) is absent on the wire exactly while it *is* that default instance.
-  So the first status write contains the whole status, required zero values included (pitfall 1 of facts/api 8).
-* Unknown fields are ignored when decoding and survive our writes, because only differences are sent (`wire.merge_patch`).
-  The one exception are items of atomic lists, which Kubernetes replaces as a whole.
+* A struct-valued field with a plain default (`status`) is absent on the wire exactly while it *is* that instance. So the
+  first status write contains the whole status, required zero values included (pitfall 1 of facts/api 8).
+* Unknown fields are ignored when decoding and survive our writes, because only differences are sent
+  (`wire.merge_patch`). The one exception are items of atomic lists, which Kubernetes replaces as a whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from typing import TypeVar, dataclass_transform
 
 import msgspec
 
@@ -29,6 +29,8 @@ T = TypeVar("T")
 V = TypeVar("V", bound="Value")
 
 
+# Subclasses inherit these options at run time; the decorator tells the type checker so.
+@dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=True, field_specifiers=(msgspec.field,))
 class Value(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True):
     """Base of all API values. Field names are the snake case of the wire names; acronyms carry an explicit name."""
 

@@ -1,11 +1,11 @@
 """Between values and JSON: encoding, tolerant decoding, and the merge-patch difference of two values.
 
-Decoding tolerates what servers send: unknown fields are ignored, `null` means absent, `managedFields` is dropped. List items
-are decoded one by one, so that one undecodable object is quarantined and counted, not the whole list.
+Decoding tolerates what servers send: unknown fields are ignored, `null` means absent, `managedFields` is dropped.
+List items are decoded one by one, so that one undecodable object is quarantined and counted, not the whole list.
 
-`merge_patch` compares what two values look like on the wire (see `quorate.api.value`), without building that form: shared
-subtrees are skipped by identity, text maps are compared key by key, tuples are atomic lists, removals are `null`. It never
-contains metadata that the server owns, nor anything we do not know.
+`merge_patch` compares what two values look like on the wire (see `quorate.api.value`), without building that form:
+shared subtrees are skipped by identity, text maps are compared key by key, tuples are atomic lists, removals are
+`null`. It never contains metadata that the server owns, nor anything we do not know.
 """
 
 from __future__ import annotations
