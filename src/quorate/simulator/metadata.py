@@ -69,7 +69,7 @@ class Metadata:
     log_clean: bool = True
     crashed_primary: bool = False
     lost_quorum: bool = False
-    was_primary_nearby: bool = False  # writes may have been in flight: the log is replayed after a crash
+    log_in_use: bool = False  # writes were logged since attach and a Primary was still near
     have_quorum: bool = False
     members: frozenset[int] = frozenset()
     effective_blocks: int = 0  # last agreed size; 0 until some disk was UpToDate (Z2)

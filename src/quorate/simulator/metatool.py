@@ -107,8 +107,9 @@ class MetaTool:
     def _apply_log(self, metadata: Metadata) -> Result:
         unclean = not metadata.log_clean
         metadata.log_clean = True
-        # The text appears only when a log had to be replayed, not after a plain demotion (S1, S10, S13).
-        noted = unclean and (metadata.crashed_primary or metadata.was_primary_nearby)
+        # Printed when the log was used since attach and a Primary was near at the end (S10, S13; not S1, S9, S4b).
+        noted = unclean and metadata.log_in_use
+        metadata.log_in_use = False
         return Result(0, "", "Marked additional 0 KB as out-of-sync based on AL.\n" if noted else "")
 
     def _wipe(self, target: Target, offset: int) -> Result:
@@ -122,7 +123,7 @@ class MetaTool:
     def _create(self, target: Target, arguments: Sequence[str]) -> Result:
         peers = int(arguments[0]) if arguments and arguments[0].isdigit() else 1
         if not 1 <= peers <= MAX_PEERS:
-            return Result(20, "", f"MAX_PEERS argument not in allowed range 1..{MAX_PEERS}.\n")
+            return Result(20, "", f"MAX_PEERS argument not in allowed range 1 .. {MAX_PEERS}.\n")
         device, offset = target.device, compute_offset(target.device.size)
         existing = device.structure(offset)
         stdout = stderr = ""
