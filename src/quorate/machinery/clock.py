@@ -1,7 +1,7 @@
 """The clock port: the only way product code learns the time or waits.
 
-`SystemClock` reads the machine. `LoopClock` reads the running event loop, so that under `VirtualLoop` everything runs on
-virtual time (loop time is epoch seconds there).
+`SystemClock` reads the machine. `LoopClock` reads the running event loop, so that under `VirtualLoop` everything runs
+on virtual time (loop time is epoch seconds there).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Effects: what a decision wants done, as plain data.
 
-A controller returns a `Decision`; one executor performs its effects in order, stops at the first conflict or failure and
-requeues. Crash injection is "perform only the first k effects". Every effect says why it exists (`cause`), because every
-destructive one leaves a log line and an Event (rule 9 of the design).
+A controller returns a `Decision`; one executor performs its effects in order, stops at the first conflict or failure
+and requeues. Crash injection is "perform only the first k effects". Every effect says why it exists (`cause`),
+because every destructive one leaves a log line and an Event (rule 9 of the design).
 """
 
 from __future__ import annotations
@@ -52,7 +52,12 @@ class Patch:
     cause: str
     mode: Mode = Mode.DECISION
     decided_from: tuple[ObjectRef, ...] = ()
-    """Objects to re-read live first, when the patch destroys data or membership, or removes a finalizer (rule 3)."""
+    """Objects to re-read live first, when the patch destroys data or membership, or removes a finalizer (rule 3).
+
+    A reference without resource version compares the uid only; one without uid demands that no such object exists.
+    """
+    audit: tuple[tuple[str, str], ...] = ()
+    """Volume, plan, step, revision and the values that allowed it, for the log line and the Event (rule 9)."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class Delete:
     obj: AnyObject
     cause: str
     decided_from: tuple[ObjectRef, ...] = ()
+    audit: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ Effect: TypeAlias = Create | Patch | Delete | Emit | Observe
 
 @dataclass(frozen=True)
 class Entropy:
-    """Ask the shell for random bytes; the answer is `bytes` (rule 6: recorded with the inputs, stored before first use)."""
+    """Ask the shell for random bytes; the answer is `bytes` (rule 6: recorded, stored before first use)."""
 
     purpose: str
     size: int

@@ -1,7 +1,8 @@
 """Typed errors of the API, made from the Status objects a server answers with.
 
 One class per reason that callers treat differently; `outcome_unknown` says whether the request may have taken effect
-although it failed (rule 2 of the design: such a failure is followed by one live read before the key is worked on again).
+although it failed (rule 2 of the design: such a failure is followed by one live read before the key is worked on
+again).
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Three implementations exist: in process (`quorate.local`), aiohttp (`quorate.kube`) and the fault-injecting wrapper
 (`machinery/faults.py`). A transport moves bytes only. It guarantees:
 
-* an answer of the server, whatever its status code, is a `Response`; `stream` raises the typed error of a non-2xx answer;
+* an answer of the server, whatever its status code, is a `Response`; `stream` raises the typed error of a non-2xx
+  answer;
 * no answer is `errors.Timeout` or `errors.Unavailable`: the request may or may not have taken effect;
 * the pieces of a stream have arbitrary borders; the reader splits lines itself (no limit on their length).
 """

@@ -1,19 +1,20 @@
 """An event loop on virtual time: no sockets, no threads, no waiting.
 
-Guarantees: when nothing is ready, time jumps to the next timer; when there is no timer either, nothing can ever happen
-again and `Deadlock` names the tasks that wait. Two runs with one seed execute the same callbacks in the same order, in
-any process: callbacks run first in, first out, and timers of the same instant run in an order drawn from the seed
-(asyncio promises none, so the seed explores interleavings that are legal).
+Guarantees: when nothing is ready, time jumps to the next timer; when there is no timer either, nothing can ever
+happen again and `Deadlock` names the tasks that wait. Two runs with one seed execute the same callbacks in the same
+order, in any process: callbacks run first in, first out, and timers of the same instant run in an order drawn from
+the seed (asyncio promises none, so the seed explores interleavings that are legal).
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from asyncio import base_events
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from random import Random
-from typing import NoReturn, TypeVar, TypeVarTuple
+from typing import NoReturn, TypeVar, TypeVarTuple, cast
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -45,7 +46,7 @@ class VirtualLoop(base_events.BaseEventLoop):
         self._selector = _Selector(self)
         self._virtual_time = start
         self._ties = Random(seed)
-        self._clock_resolution = 0.0
+        self._created = 0
         self.steps = 0
 
     def time(self) -> float:
@@ -58,6 +59,17 @@ class VirtualLoop(base_events.BaseEventLoop):
             when += self._ties.randrange(64) * TIE_STEP
         return super().call_at(when, callback, *args, context=context)
 
+    def create_task(
+        self,
+        coro: Coroutine[object, object, T] | Generator[object, None, T],
+        *,
+        name: object = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        # asyncio numbers tasks per process; names must be the same in every run, because leftovers end in their order.
+        self._created += 1
+        return super().create_task(coro, name=f"{name or 'task'}#{self._created:08d}", context=context)
+
     def advance(self, timeout: float | None) -> None:
         """One loop iteration begins: jump to the first timer when nothing else is ready."""
         self.steps += 1
@@ -65,9 +77,11 @@ class VirtualLoop(base_events.BaseEventLoop):
             waiting = sorted(task.get_name() for task in asyncio.all_tasks(self))
             raise Deadlock(f"nothing is scheduled and {len(waiting)} tasks wait: {', '.join(waiting)}")
         if timeout > 0:
-            scheduled: list[asyncio.TimerHandle] = self._scheduled  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
             # Exactly the timer's moment: adding the difference could round to just before it.
-            self._virtual_time = max(self._virtual_time, scheduled[0].when())
+            timers = cast("list[asyncio.TimerHandle]", getattr(self, "_scheduled"))  # noqa: B009 (private to asyncio)
+            self._virtual_time = max(self._virtual_time, timers[0].when())
+        # asyncio runs timers before `time() + resolution`: the smallest step makes that "until now", not a moment early
+        self._clock_resolution = math.ulp(self._virtual_time)
 
     def _process_events(self, event_list: tuple[()]) -> None:
         """There are no sockets."""
@@ -79,8 +93,10 @@ class VirtualLoop(base_events.BaseEventLoop):
         raise RuntimeError("threads would make the simulation depend on the machine")
 
 
-def run_virtual(main: Callable[[], Coroutine[object, object, T]], *, seed: int = 0, start: float = 1_700_000_000.0) -> T:
-    """Run `main()` to its end on a fresh virtual loop; tasks it leaves behind are cancelled in the order of their names."""
+def run_virtual(
+    main: Callable[[], Coroutine[object, object, T]], *, seed: int = 0, start: float = 1_700_000_000.0
+) -> T:
+    """Run `main()` to its end on a fresh virtual loop; what it leaves behind is cancelled in the order of creation."""
     loop = VirtualLoop(seed=seed, start=start)
     try:
         asyncio.set_event_loop(loop)
@@ -95,7 +111,7 @@ def run_virtual(main: Callable[[], Coroutine[object, object, T]], *, seed: int =
 
 
 def _cancel_leftovers(loop: VirtualLoop) -> None:
-    leftovers = sorted(asyncio.all_tasks(loop), key=lambda task: task.get_name())
+    leftovers = sorted(asyncio.all_tasks(loop), key=lambda task: task.get_name().rpartition("#")[2])
     for task in leftovers:
         task.cancel()
     if leftovers:

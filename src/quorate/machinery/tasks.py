@@ -1,0 +1,43 @@
+"""Structured concurrency with a fixed order.
+
+`asyncio.TaskGroup` cancels its tasks in the order of a set of objects, that is of their addresses: two runs with one
+seed would end differently. `OrderedTaskGroup` is the same group, cancelling in the order the tasks were started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+
+class _OrderedTasks:
+    """The part of `set` that `TaskGroup` uses, remembering the order."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[asyncio.Task[object], None] = {}
+
+    def add(self, task: asyncio.Task[object]) -> None:
+        self._tasks[task] = None
+
+    def discard(self, task: asyncio.Task[object]) -> None:
+        self._tasks.pop(task, None)
+
+    def __iter__(self) -> Iterator[asyncio.Task[object]]:
+        return iter(tuple(self._tasks))
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+
+class OrderedTaskGroup(asyncio.TaskGroup):
+    """A task group that cancels in the order of creation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tasks = _OrderedTasks()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+async def stop_task(task: asyncio.Task[None]) -> None:
+    """Cancel one task and wait until it ended; its own failure is not ours."""
+    task.cancel()
+    await asyncio.wait((task,))
