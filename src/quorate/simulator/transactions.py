@@ -30,9 +30,11 @@ class Member(NamedTuple):
 
 
 class Directory(Protocol):
-    """Finds the resource at the other end of a connection."""
+    """Finds the other end of a connection, the node of a resource, and the connections between two nodes."""
 
     def other_end(self, connection: Connection) -> tuple[Member, Connection] | None: ...
+    def owner(self, resource: Resource) -> Member | None: ...
+    def between(self, one: str, other: str) -> list[Connection]: ...
 
 
 class Reached(NamedTuple):

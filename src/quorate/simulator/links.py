@@ -1,0 +1,406 @@
+"""The life of a connection: dialling, the meeting of two ends, loss, and what the survivors conclude.
+
+Rules N1-N6 of facts/agent 5.7, D4-D6 and the recorded stories of S5, S14, S15, S20. Nothing polls: an end that dials
+is woken when something relevant changes (the other end dials, a link heals, a node returns), and a loss is noticed
+after the ping interval by a timer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from quorate.simulator import generations
+from quorate.simulator.change import Change
+from quorate.simulator.errors import Refusal
+from quorate.simulator.handshake import Decision, Side, Strategy, compute_replication, decide
+from quorate.simulator.metadata import compute_usable_blocks
+from quorate.simulator.model import Connection, Path, PeerVolume, Resource, Volume
+from quorate.simulator.network import Network
+from quorate.simulator.scheduler import Handle, Scheduler
+from quorate.simulator.settle import data_accessible
+from quorate.simulator.states import Disk, Link, Replication, Role
+from quorate.simulator.transactions import (
+    Directory,
+    Member,
+    Surroundings,
+    carry_out,
+    explore,
+    know_as_outdated,
+    outdate_if_left_behind,
+)
+
+_HANDSHAKE_NET = (
+    "protocol",
+    "allow-two-primaries",
+    "after-sb-0pri",
+    "after-sb-1pri",
+    "after-sb-2pri",
+    "data-integrity-alg",
+)
+
+
+class Timing(Protocol):
+    """Durations that belong to the environment; replay and tests may supply their own."""
+
+    def notice_loss(self, node: str, connection: Connection) -> float: ...
+    def dial(self, node: str, connection: Connection) -> float: ...
+
+
+@dataclass(slots=True)
+class DefaultTiming:
+    """What an idle link and a retry take with the connection's own options (N4, N5)."""
+
+    jitter: Callable[[], float]
+
+    def notice_loss(self, node: str, connection: Connection) -> float:
+        interval, timeout = connection.net["ping-int"], connection.net["ping-timeout"]
+        assert isinstance(interval, int)
+        assert isinstance(timeout, int)
+        return interval * self.jitter() + timeout / 10
+
+    def dial(self, node: str, connection: Connection) -> float:
+        return 0.2 + 0.8 * self.jitter()
+
+
+@dataclass(slots=True)
+class Links:
+    """All connections of a cluster."""
+
+    directory: Directory
+    network: Network
+    scheduler: Scheduler
+    timing: Timing
+    node_of: Callable[[Resource], str]
+    after_meeting: Callable[[PeerVolume, Decision], None]
+    timers: dict[int, Handle] = field(default_factory=dict[int, Handle])
+
+    # --- dialling ----------------------------------------------------------------------------------------------
+
+    def dial(self, connection: Connection) -> None:
+        """Unconnected to Connecting, then try until the other end is there."""
+        member = self._member(connection)
+        if member is None or connection.link is not Link.UNCONNECTED:
+            return
+        change = Change(connection.resource, "connecting")
+        change.put(connection, "link", Link.CONNECTING)
+        member.kernel.commit(change)
+        self._wake(connection)
+
+    def _wake(self, connection: Connection) -> None:
+        """Plans a meeting when both ends dial over a working path."""
+        end = self._dialling_end(connection)
+        if end is None:
+            return
+        first = connection if connection.resource.node_id < end.resource.node_id else end
+        self._later(first, self.timing.dial(self.node_of(first.resource), first), lambda: self.meet(first))
+
+    def reconsider(self, one: str, other: str) -> None:
+        """A link between two nodes changed: dialling ends try again, connected ends may notice a loss."""
+        for connection in self._between(one, other):
+            if connection.link is Link.CONNECTING:
+                self._wake(connection)
+            elif connection.link is Link.CONNECTED and self.active_path(connection) is None:
+                delay = self.timing.notice_loss(self.node_of(connection.resource), connection)
+                self._later(connection, delay, lambda lost=connection: self._notice(lost))
+
+    def _notice(self, connection: Connection) -> None:
+        if connection.link is Link.CONNECTED and self.active_path(connection) is None:
+            self.lose(connection, Link.NETWORK_FAILURE)
+
+    def usable_path(self, connection: Connection, end: Connection) -> Path | None:
+        """A configured pair that the other end mirrors and whose network works."""
+        mirrored = {(path.remote, path.local) for path in end.paths}
+        one, other = self.node_of(connection.resource), self.node_of(end.resource)
+        for path in connection.paths:
+            interface = self.network.interfaces.get(path.local.split(":")[1])
+            right_host = interface is not None and interface.node == one
+            if right_host and (path.local, path.remote) in mirrored and self._works(one, other, path):
+                return path
+        return None
+
+    def active_path(self, connection: Connection) -> Path | None:
+        """The established path, None once frames no longer pass."""
+        end = self.directory.other_end(connection)
+        if end is None:
+            return None
+        one, other = self.node_of(connection.resource), self.node_of(end[0].resource)
+        return next((p for p in connection.paths if p.established and self._works(one, other, p)), None)
+
+    def _works(self, one: str, other: str, path: Path) -> bool:
+        interface = self.network.interfaces.get(path.local.split(":")[1])
+        return interface is not None and self.network.works(one, other, interface.network)
+
+    def _dialling_end(self, connection: Connection) -> Connection | None:
+        end = self.directory.other_end(connection)
+        if connection.link is not Link.CONNECTING or end is None or end[1].link is not Link.CONNECTING:
+            return None
+        return end[1] if self.usable_path(connection, end[1]) is not None else None
+
+    # --- the meeting -------------------------------------------------------------------------------------------
+
+    def meet(self, connection: Connection) -> None:
+        """The whole handshake at one moment: authentication, settings, generations, agreement."""
+        end = self._dialling_end(connection)
+        if end is None:
+            return None
+        if not self._authenticate(connection, end) or not _settings_agree(connection, end):
+            return self._reject(connection, end)
+        decisions = _compare(connection, end)
+        if any(decision.strategy.fatal for decision in decisions.values()):
+            return self._reject(connection, end)
+        if not self._sizes_fit(connection, end):
+            return self._reject(connection, end)
+        try:
+            self._connect(connection, end, decisions)
+        except Refusal as refusal:
+            self._settle_failed_meeting(connection, end, decisions, refusal)
+        return None
+
+    def _authenticate(self, connection: Connection, end: Connection) -> bool:
+        """Different secrets end both sides; a secret on one side only ends that side (S15)."""
+        mine, theirs = _secret(connection), _secret(end)
+        if mine == theirs:
+            return True
+        if mine and theirs:
+            return False
+        self._drop(connection if mine else end, "connect-failed")
+        return False
+
+    def _reject(self, connection: Connection, end: Connection) -> None:
+        for side in (connection, end):
+            if side.link is Link.CONNECTING and (bool(_secret(side)) or not _one_sided(connection, end)):
+                self._drop(side, "connect-failed")
+
+    def _drop(self, connection: Connection, tag: str) -> None:
+        """Connecting to StandAlone: no retry until `connect` (N1)."""
+        member = self._member(connection)
+        if member is not None:
+            for link in (Link.DISCONNECTING, Link.STAND_ALONE):
+                change = Change(connection.resource, tag, forced=True)
+                change.put(connection, "link", link)
+                member.kernel.commit(change)
+
+    def _sizes_fit(self, connection: Connection, end: Connection) -> bool:
+        """Z2: a disk with data never shrinks for a newcomer that is too small."""
+        for number, peer in connection.peer_volumes.items():
+            other = end.peer_volumes.get(number)
+            if other is None or peer.volume.backing is None or other.volume.backing is None:
+                continue
+            for mine, theirs in ((peer.volume, other.volume), (other.volume, peer.volume)):
+                if mine.disk >= Disk.OUTDATED and capacity(theirs) < mine.blocks:
+                    return False
+        return True
+
+    def _connect(self, connection: Connection, end: Connection, decisions: dict[int, Decision]) -> None:
+        here, there = self._require(connection), self._require(end)
+        around = explore(self.directory, here)
+        beyond = explore(self.directory, there)
+        changes = [(here, Change(here.resource, "connected")), (there, Change(there.resource, "remote"))]
+        everybody = around.primaries | beyond.primaries
+        for (member, change), mine, theirs in ((changes[0], connection, end), (changes[1], end, connection)):
+            _join(change, mine, theirs, decisions, mirrored=member is there)
+            joined = Surroundings((*around.reached, *beyond.reached), everybody, around.capable or beyond.capable)
+            outdate_if_left_behind(change, member.resource, joined)
+        try:
+            for member, change in changes:
+                member.kernel.prepare(change)
+        except Refusal:
+            for _, change in changes:
+                change.undo()
+            raise
+        members = around.node_ids | beyond.node_ids | {here.resource.node_id, there.resource.node_id}
+        path = self.usable_path(connection, end)
+        for member, change in changes:
+            member.resource.members = set(members)
+            member.kernel.commit(change, recalculate=True)
+        _establish(connection, end, path)
+        for number, decision in decisions.items():
+            self.after_meeting(connection.peer_volumes[number], decision)
+
+    def _settle_failed_meeting(
+        self, connection: Connection, end: Connection, decisions: dict[int, Decision], refusal: Refusal
+    ) -> None:
+        """U10, I7: a Primary that would have to become target; or a joining that would cost quorum (retried)."""
+        del decisions
+        if refusal.code == -25:
+            self._later(connection, 1.0, lambda: self.meet(connection))
+            return
+        for side in (connection, end):
+            if side.net["rr-conflict"] == "retry-connect":
+                self._later(connection, 1.0, lambda: self.meet(connection))
+                return
+        for side in (connection, end):
+            self._drop(side, "connect-failed")
+
+    # --- loss --------------------------------------------------------------------------------------------------
+
+    def lose(self, connection: Connection, link: Link) -> None:
+        """One end notices that the other is gone, then probes what is left of the cluster (D4-D7)."""
+        member = self._member(connection)
+        if member is None:
+            return
+        change = Change(connection.resource, "", forced=True)
+        change.put(connection, "link", link)
+        member.kernel.commit(change)
+        for path in connection.paths:
+            path.established = False
+        self.probe(member)
+        self.hang_up(connection)
+
+    def hang_up(self, connection: Connection) -> None:
+        """From a network error back to dialling; a Primary that would lose quorum by it stays where it is (X0a)."""
+        member = self._member(connection)
+        if member is None or connection.link in (Link.CONNECTED, Link.CONNECTING, Link.STAND_ALONE):
+            return
+        change = Change(connection.resource, "disconnected")
+        change.put(connection, "link", Link.UNCONNECTED)
+        try:
+            member.kernel.commit(change)
+        except Refusal:
+            self._later(connection, 0.5, lambda: self.hang_up(connection))
+            return
+        self.dial(connection)
+
+    def probe(self, member: Member) -> None:
+        """The empty transaction after a loss: drops unreachable members and settles a doubtful disk (D5, D6)."""
+        around = explore(self.directory, member)
+        resource = member.resource
+        reached = around.node_ids | {resource.node_id}
+        change = Change(resource, "lost-peer", forced=resource.role is not Role.PRIMARY)
+        outdate_if_left_behind(change, resource, around)
+        for volume in resource.volumes.values():
+            if volume.disk is Disk.CONSISTENT:
+                change.put(volume, "disk", Disk.UP_TO_DATE)
+        before, resource.members = resource.members, set(reached)
+        try:
+            member.kernel.commit(change, recalculate=True)
+        except Refusal:
+            resource.members = before
+            return
+        outdated = any(volume.disk is Disk.OUTDATED for volume in resource.volumes.values())
+
+        def learn(_: Member, part: Change, link: Connection | None) -> None:
+            if link is None and outdated and part.resource.role is Role.PRIMARY:
+                known = part.resource.connections.get(resource.node_id)
+                if known is not None:
+                    know_as_outdated(part, known)
+
+        carry_out(around, resource, "far-away", learn, reached)
+
+    # --- helpers -----------------------------------------------------------------------------------------------
+
+    def _later(self, connection: Connection, delay: float, action: Callable[[], None]) -> None:
+        key = id(connection)
+        pending = self.timers.pop(key, None)
+        if pending is not None:
+            pending.cancel()
+
+        def run() -> None:
+            self.timers.pop(key, None)
+            action()
+
+        self.timers[key] = self.scheduler.call_later(delay, run)
+
+    def _member(self, connection: Connection) -> Member | None:
+        end = self.directory.other_end(connection)
+        if end is not None:
+            back = self.directory.other_end(end[1])
+            return back[0] if back is not None else None
+        return self.directory.owner(connection.resource)
+
+    def _require(self, connection: Connection) -> Member:
+        member = self._member(connection)
+        assert member is not None
+        return member
+
+    def _between(self, one: str, other: str) -> list[Connection]:
+        return self.directory.between(one, other)
+
+
+def capacity(volume: Volume) -> int:
+    assert volume.backing is not None
+    return compute_usable_blocks(volume.backing.device.size, volume.backing.metadata.max_peers)
+
+
+def _secret(connection: Connection) -> str:
+    algorithm = connection.net["cram-hmac-alg"]
+    return f"{algorithm}/{connection.net['shared-secret']}" if algorithm else ""
+
+
+def _one_sided(connection: Connection, end: Connection) -> bool:
+    return bool(_secret(connection)) != bool(_secret(end))
+
+
+def _settings_agree(connection: Connection, end: Connection) -> bool:
+    """P13: settings of the handshake must be equal, and only one side may discard its data."""
+    if connection.discard_my_data and end.discard_my_data:
+        return False
+    return all(connection.net[name] == end.net[name] for name in _HANDSHAKE_NET)
+
+
+def _compare(connection: Connection, end: Connection) -> dict[int, Decision]:
+    """The handshake table per volume that both sides have, from the side of `connection`."""
+    decisions: dict[int, Decision] = {}
+    for number, peer in connection.peer_volumes.items():
+        other = end.peer_volumes.get(number)
+        if other is None:
+            continue
+        mine, theirs = generations.announce(peer.volume, peer), generations.announce(other.volume, other)
+        peer.generations, other.generations = theirs, mine
+        both = peer.volume.disk >= Disk.NEGOTIATING and other.volume.disk >= Disk.NEGOTIATING
+        if not both:
+            decisions[number] = Decision(Strategy.NO_SYNC, "diskless")
+            continue
+        own, far = Side(connection.resource.node_id, mine), Side(end.resource.node_id, theirs)
+        decisions[number] = _apply_discard(decide(own, far), connection, end)
+    return decisions
+
+
+def _apply_discard(decision: Decision, connection: Connection, end: Connection) -> Decision:
+    """`--discard-my-data` settles a split brain in favour of the other side (S14)."""
+    if decision.strategy not in (Strategy.SPLIT_BRAIN, Strategy.SPLIT_BRAIN_OLD):
+        return decision
+    if connection.discard_my_data == end.discard_my_data:
+        return decision
+    whole = decision.strategy is Strategy.SPLIT_BRAIN_OLD
+    if connection.discard_my_data:
+        return decision._replace(strategy=Strategy.TARGET_SET_BITMAP if whole else Strategy.TARGET_USE_BITMAP)
+    return decision._replace(strategy=Strategy.SOURCE_SET_BITMAP if whole else Strategy.SOURCE_USE_BITMAP)
+
+
+_OPPOSITE = {Replication.WF_BITMAP_S: Replication.WF_BITMAP_T, Replication.WF_BITMAP_T: Replication.WF_BITMAP_S}
+
+
+def _join(
+    change: Change, mine: Connection, theirs: Connection, decisions: dict[int, Decision], *, mirrored: bool
+) -> None:
+    """One end's part of a meeting."""
+    change.put(mine, "link", Link.CONNECTED)
+    change.put(mine, "peer_role", theirs.resource.role)
+    for number, peer in mine.peer_volumes.items():
+        other = theirs.peer_volumes.get(number)
+        if other is None or number not in decisions:
+            continue
+        strategy = decisions[number].strategy
+        roles = (theirs.resource.role, mine.resource.role) if mirrored else (mine.resource.role, theirs.resource.role)
+        state = compute_replication(strategy, *roles)
+        if mirrored:
+            state = _OPPOSITE.get(state, state)
+        if state is Replication.WF_BITMAP_T and mine.resource.role is Role.PRIMARY and data_accessible(peer.volume):
+            raise Refusal(-10)  # U10: a Primary with current data does not become a target
+        change.put(peer, "replication", state)
+        change.put(peer, "disk", other.volume.disk)
+        peer.quorate = other.volume.quorum
+
+
+def _establish(connection: Connection, end: Connection, path: Path | None) -> None:
+    for side in (connection, end):
+        side.session += 1
+        side.discard_my_data = False
+    if path is not None:
+        path.established = True
+        for mirror in end.paths:
+            if (mirror.local, mirror.remote) == (path.remote, path.local):
+                mirror.established = True
