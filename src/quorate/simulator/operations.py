@@ -1,0 +1,453 @@
+"""Commands that concern more than one node: roles, connections, disks beside peers, generations, teardown.
+
+Each follows the same shape: the initiator tries its part and checks it, everybody reachable agrees, then all commit
+(`transactions.py`). Forms with `--force` skip the agreement and are facts for the others (D3, P9, P11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from quorate.simulator import administration, disks, generations
+from quorate.simulator.blocks import BlockDevice
+from quorate.simulator.change import Change
+from quorate.simulator.errors import Refusal
+from quorate.simulator.handshake import Side, compute_replication, decide
+from quorate.simulator.kernel import Kernel
+from quorate.simulator.links import Links
+from quorate.simulator.model import Connection, PeerVolume, Resource, Volume
+from quorate.simulator.options import Value
+from quorate.simulator.resync import Resync
+from quorate.simulator.states import Disk, Link, Replication, Role
+from quorate.simulator.transactions import (
+    Apply,
+    Directory,
+    Member,
+    Surroundings,
+    agree,
+    carry_out,
+    explore,
+    know_as_outdated,
+    outdate_if_left_behind,
+)
+
+
+@dataclass(slots=True)
+class Operations:
+    """The cluster-wide commands, run on behalf of one node."""
+
+    directory: Directory
+    links: Links
+    resync: Resync
+
+    # --- roles -------------------------------------------------------------------------------------------------
+
+    def primary(self, kernel: Kernel, resource: Resource, *, force: bool) -> None:
+        """P1-P4, P11."""
+        self.notice_dead(resource)
+        try:
+            self._promote(kernel, resource, up_to_date=False, outdate=False)
+        except Refusal as refusal:
+            if not force or refusal.code not in (-2, -25):
+                raise self._with_openers(resource, refusal) from None
+            self._force_primary(kernel, resource, refusal)
+
+    def _force_primary(self, kernel: Kernel, resource: Resource, refusal: Refusal) -> None:
+        up_to_date, outdate = refusal.code == -2, refusal.code == -25
+        for _ in range(2):
+            try:
+                self._promote(kernel, resource, up_to_date=up_to_date, outdate=outdate)
+            except Refusal as again:
+                if (up_to_date and outdate) or again.code not in (-2, -25):
+                    raise
+                up_to_date, outdate = up_to_date or again.code == -2, outdate or again.code == -25
+                continue
+            if up_to_date:
+                self._spread_forced_data(kernel, resource)
+            return
+
+    def _promote(self, kernel: Kernel, resource: Resource, *, up_to_date: bool, outdate: bool) -> None:
+        if resource.role is Role.PRIMARY:
+            return
+        around = explore(self.directory, Member(kernel, resource))
+        change = Change(resource, "primary")
+        change.put(resource, "role", Role.PRIMARY)
+        for volume in resource.volumes.values():
+            _prepare_forced_disk(change, volume, up_to_date=up_to_date, outdate=outdate)
+        kernel.prepare(change)
+        try:
+            self._check_distant_primaries(resource, around.primaries)
+            agree(around, resource, "remote", _become_peer(Role.PRIMARY))
+            # P6: a voter reachable only through others is known to miss what comes now (X3, X5).
+            for connection in resource.connections.values():
+                if connection.peer_id in around.node_ids and connection.link is not Link.CONNECTED:
+                    know_as_outdated(change, connection)
+            self._outdate_far(around, resource)
+            kernel.prepare(change)
+        except Refusal:
+            change.undo()
+            raise
+        carry_out(around, resource, "remote", _become_peer(Role.PRIMARY), around.node_ids | {resource.node_id})
+        resource.members = set(around.node_ids) | {resource.node_id}
+        kernel.commit(change)
+
+    def _outdate_far(self, around: Surroundings, resource: Resource) -> None:
+        """X3: the request itself outdates a voter without a link to the candidate, even if it fails afterwards."""
+        future = Surroundings(around.reached, around.primaries | {resource.node_id}, True)
+        for entry in around.reached:
+            if entry.member.resource.connections.get(resource.node_id) is None:
+                continue
+            part = Change(entry.member.resource, "far-away", forced=True)
+            outdate_if_left_behind(part, entry.member.resource, future)
+            entry.member.kernel.commit(part)
+
+    def _check_distant_primaries(self, resource: Resource, primaries: frozenset[int]) -> None:
+        """P4: another Primary that is reachable only through others (S5 #69)."""
+        direct = {connection.peer_id for connection in resource.connected()}
+        distant = primaries - direct - {resource.node_id}
+        if not distant:
+            return
+        first = next(iter(resource.connected()))
+        raise Refusal(-10, f"Declined by peer {first.name} (id: {first.peer_id}), see the kernel log there")
+
+    def _spread_forced_data(self, kernel: Kernel, resource: Resource) -> None:
+        """P11: forced data is a new generation, and connected disks resync from it (S18)."""
+        for volume in resource.volumes.values():
+            if volume.backing is None:
+                continue
+            weak = frozenset(peer.connection.peer_id for peer in volume.peers() if peer.disk is Disk.INCONSISTENT)
+            generations.begin(volume, kernel.draw, weak)
+            volume.new_generation = False
+            for peer in volume.peers():
+                if peer.replication is Replication.ESTABLISHED and peer.disk is Disk.INCONSISTENT:
+                    self.compare_again(peer)
+
+    def secondary(self, kernel: Kernel, resource: Resource, *, force: bool) -> None:
+        """P8, P9."""
+        if resource.role is Role.SECONDARY:
+            return
+        change = Change(resource, "secondary")
+        change.put(resource, "role", Role.SECONDARY)
+        try:
+            kernel.prepare(change, ignore_openers=force)
+        except Refusal as refusal:
+            raise self._with_openers(resource, refusal) from None
+        around = explore(self.directory, Member(kernel, resource))
+        carry_out(around, resource, "remote", _become_peer(Role.SECONDARY), around.node_ids | {resource.node_id})
+        if force and any(volume.writable for volume in resource.volumes.values()):
+            change.put(resource, "fail_io", True)
+        kernel.commit(change, ignore_openers=force)
+
+    def _with_openers(self, resource: Resource, refusal: Refusal) -> Refusal:
+        if refusal.code != -12:
+            return refusal
+        return refusal.with_info(*(line for volume in resource.volumes.values() for line in opener_lines(volume)))
+
+    # --- connections -------------------------------------------------------------------------------------------
+
+    def connect(self, kernel: Kernel, connection: Connection, *, discard: bool) -> None:
+        resource = connection.resource
+        if connection.link is not Link.STAND_ALONE:
+            raise Refusal(125)
+        if not connection.paths:
+            raise Refusal(162, "connection endpoint(s) missing")
+        if discard and resource.role is Role.PRIMARY:
+            raise Refusal(123)
+        for peer in connection.peer_volumes.values():
+            wants = peer.wants_bitmap and peer.slot < 0 and peer.volume.backing is not None
+            if wants and not generations.allocate_slot(peer.volume, peer):
+                raise Refusal(162)
+            if wants and peer.volume.backing is not None and peer.volume.backing.metadata.just_created:
+                disks.fill_fresh_slot(peer.volume, peer)
+        connection.discard_my_data = discard
+        change = Change(resource, "connect")
+        change.put(connection, "link", Link.UNCONNECTED)
+        kernel.commit(change)
+        self.links.dial(connection)
+
+    def disconnect(self, kernel: Kernel, connection: Connection, tag: str, *, force: bool) -> None:
+        """D2, D3: a polite leave is agreed upon; `--force` is a loss for the other end."""
+        if connection.link is Link.STAND_ALONE:
+            return
+        self.notice_dead(connection.resource)
+        if connection.link is Link.CONNECTED and not force:
+            self._leave(kernel, connection, tag)
+        elif connection.link is Link.CONNECTED:
+            end = self.directory.other_end(connection)
+            self._stand_alone(kernel, connection, tag, forced=True)
+            if end is not None:
+                self.links.lose(end[1], Link.NETWORK_FAILURE)
+            return
+        self._stand_alone(kernel, connection, tag, forced=False)
+
+    def _leave(self, kernel: Kernel, connection: Connection, tag: str) -> None:
+        end = self.directory.other_end(connection)
+        assert end is not None
+        there, back = end
+        resource = connection.resource
+        mine, theirs = Change(resource, tag), Change(there.resource, "remote")
+        outdated = _outdated_side(connection, back)
+        _part(mine, connection, outdated)
+        _part(theirs, back, outdated)
+        kernel.prepare(mine)
+        try:
+            there.kernel.prepare(theirs)
+        except Refusal:
+            mine.undo()
+            name = connection.name
+            raise Refusal(
+                -10, f"Declined by peer {name} (id: {connection.peer_id}), see the kernel log there"
+            ) from None
+        kernel.commit(mine)
+        there.kernel.commit(theirs)
+        for side in (connection, back):
+            for path in side.paths:
+                path.established = False
+        for member in (Member(kernel, resource), there):
+            around = explore(self.directory, member)
+            member.resource.members = set(around.node_ids) | {member.resource.node_id}
+        self._tell_disk_states(there.resource, resource)
+        self.links.hang_up(back)
+
+    def _tell_disk_states(self, *resources: Resource) -> None:
+        """A node whose disk changed tells its neighbours."""
+        for resource in resources:
+            for connection in resource.connected():
+                end = self.directory.other_end(connection)
+                if end is not None:
+                    change = Change(end[0].resource, "peer-state", forced=True)
+                    for number, peer in end[1].peer_volumes.items():
+                        if number in resource.volumes:
+                            peer.quorate = resource.volumes[number].quorum
+                            change.put(peer, "disk", resource.volumes[number].disk)
+                    end[0].kernel.commit(change, recalculate=True)
+
+    def _stand_alone(self, kernel: Kernel, connection: Connection, tag: str, *, forced: bool) -> None:
+        for link in (Link.DISCONNECTING, Link.STAND_ALONE):
+            change = Change(connection.resource, tag, forced=forced or link is Link.STAND_ALONE)
+            change.put(connection, "link", link)
+            kernel.commit(change)
+        for path in connection.paths:
+            path.established = False
+
+    def del_peer(self, kernel: Kernel, connection: Connection, *, force: bool, tag: str = "del-peer") -> None:
+        self.disconnect(kernel, connection, tag, force=force)
+        del connection.resource.connections[connection.peer_id]
+
+    def notice_dead(self, resource: Resource) -> None:
+        """A cluster-wide change pings first: links that are already dead are noticed now (P12)."""
+        for connection in resource.connected():
+            if self.links.active_path(connection) is None:
+                self.links.lose(connection, Link.NETWORK_FAILURE)
+
+    # --- disks -------------------------------------------------------------------------------------------------
+
+    def attach(
+        self, kernel: Kernel, volume: Volume, path: str, device: BlockDevice, given: Mapping[str, Value]
+    ) -> None:
+        disks.attach(kernel, volume, path, device, given, lambda v: self._negotiate(kernel, v))
+        self._tell_disk_states(volume.resource)
+
+    def _negotiate(self, kernel: Kernel, volume: Volume) -> None:
+        """D13: connected peers must accept the disk; then the handshake of each decides."""
+        assert volume.backing is not None
+        resource = volume.resource
+        for connection in resource.connected():
+            end = self.directory.other_end(connection)
+            peer = end[1].peer_volumes.get(volume.number) if end is not None else None
+            if peer is not None and not peer.wants_bitmap:
+                raise Refusal(-10, "Probably this node is marked as intentional diskless on a peer")
+        change = Change(resource, "attach", forced=True)
+        change.put(volume, "disk", disks.compute_own_disk(volume.backing.metadata))
+        kernel.commit(change)
+        for connection in resource.connected():
+            self.compare_again(connection.peer_volumes[volume.number])
+
+    def compare_again(self, peer: PeerVolume) -> None:
+        """A handshake on a connection that already stands."""
+        other = self.resync.mirror(peer)
+        if other is None or peer.volume.backing is None or other.volume.backing is None:
+            return
+        mine, theirs = generations.announce(peer.volume, peer), generations.announce(other.volume, other)
+        peer.generations, other.generations = theirs, mine
+        own_id, far_id = peer.connection.resource.node_id, other.connection.resource.node_id
+        decision = decide(Side(own_id, mine), Side(far_id, theirs))
+        state = compute_replication(decision.strategy, peer.connection.resource.role, other.connection.resource.role)
+        self._set_pair(peer, other, state)
+        self.resync.begin(peer, decision)
+
+    def _set_pair(self, peer: PeerVolume, other: PeerVolume, state: Replication) -> None:
+        opposite = {Replication.WF_BITMAP_S: Replication.WF_BITMAP_T, Replication.WF_BITMAP_T: Replication.WF_BITMAP_S}
+        for side, far, value in ((peer, other, state), (other, peer, opposite.get(state, state))):
+            owner = self.directory.owner(side.connection.resource)
+            if owner is not None:
+                change = Change(side.connection.resource, "peer-state", forced=True)
+                change.put(side, "disk", far.volume.disk)
+                change.put(side, "replication", value)
+                owner.kernel.commit(change)
+
+    def detach(self, kernel: Kernel, volume: Volume, tag: str, *, force: bool, diskless: bool) -> None:
+        """D15."""
+        if volume.backing is None:
+            volume.options["diskless"] = "yes" if diskless else "no"
+            return
+        before, volume.options["diskless"] = volume.options["diskless"], "yes" if diskless else "no"
+        change = Change(volume.resource, tag, forced=force)
+        change.put(volume, "disk", Disk.DETACHING)
+        try:
+            kernel.prepare(change)
+            if not force:
+                around = explore(self.directory, Member(kernel, volume.resource))
+                agree(around, volume.resource, "remote", _peer_detaches(volume.number))
+        except Refusal as refusal:
+            change.undo()
+            volume.options["diskless"] = before
+            raise (refusal.with_info(*opener_lines(volume)) if refusal.code == -2 else refusal) from None
+        kernel.commit(change)
+        disks.detach(kernel, volume, "go-diskless")
+        self._tell_disk_states(volume.resource)
+
+    def new_current_uuid(self, kernel: Kernel, volume: Volume, *, clear: bool, resync: bool) -> None:
+        """U12-U15."""
+        if volume.backing is None:
+            raise Refusal(138)
+        metadata = volume.backing.metadata
+        fresh = metadata.just_created and (clear or resync)
+        connected = [peer for peer in volume.peers() if peer.replication is not Replication.OFF]
+        if any(peer.replication is not Replication.ESTABLISHED or not fresh for peer in connected):
+            raise Refusal(151)
+        weak = frozenset(p.connection.peer_id for p in connected if resync and p.disk >= Disk.INCONSISTENT)
+        for entry in metadata.peers:
+            entry.bitmap_uuid = 0
+        generations.begin(volume, kernel.draw, weak)
+        if clear:
+            self._skip_first_sync(kernel, volume, connected)
+        elif resync:
+            self._force_first_sync(kernel, volume, connected)
+
+    def _skip_first_sync(self, kernel: Kernel, volume: Volume, connected: list[PeerVolume]) -> None:
+        assert volume.backing is not None
+        metadata = volume.backing.metadata
+        for bitmap in metadata.bitmaps:
+            bitmap.clear()
+        for peer in connected:
+            metadata.peers[peer.connection.peer_id].bitmap_uuid = 0
+            other = self.resync.mirror(peer)
+            if other is not None and other.volume.backing is not None:
+                theirs = other.volume.backing.metadata
+                theirs.current = metadata.current
+                for bitmap in theirs.bitmaps:
+                    bitmap.clear()
+            if other is not None:
+                other.volume.exposed = metadata.current
+        self._all_up_to_date(kernel, volume, connected)
+
+    def _all_up_to_date(self, kernel: Kernel, volume: Volume, connected: list[PeerVolume]) -> None:
+        everybody = [(kernel, volume, "new-c-uuid")]
+        for peer in connected:
+            other = self.resync.mirror(peer)
+            owner = self.directory.owner(other.connection.resource) if other is not None else None
+            if other is not None and owner is not None:
+                everybody.append((owner.kernel, other.volume, "skip-initial-sync"))
+        current = {id(entry[1]) for entry in everybody if entry[1].backing is not None}
+        for owner_kernel, own, tag in everybody:
+            change = Change(own.resource, tag, forced=True)
+            if own.backing is not None:
+                change.put(own, "disk", Disk.UP_TO_DATE)
+            for peer in own.peers():
+                far = self.resync.mirror(peer)
+                if far is not None and id(far.volume) in current and peer.replication is not Replication.OFF:
+                    peer.generations = generations.announce(far.volume, far)
+                    change.put(peer, "disk", Disk.UP_TO_DATE)
+            owner_kernel.commit(change)
+        for _, own, _ in everybody:
+            self._tell_disk_states(own.resource)
+
+    def _force_first_sync(self, kernel: Kernel, volume: Volume, connected: list[PeerVolume]) -> None:
+        change = Change(volume.resource, "new-c-uuid", forced=True)
+        change.put(volume, "disk", Disk.UP_TO_DATE)
+        kernel.commit(change)
+        self._tell_disk_states(volume.resource)
+        for peer in connected:
+            if peer.disk >= Disk.INCONSISTENT:
+                self.compare_again(peer)
+
+    # --- teardown ----------------------------------------------------------------------------------------------
+
+    def down(self, kernel: Kernel, resource: Resource) -> None:
+        """N8: demote, leave every peer, detach, delete; stops at the first refusal with what was done so far."""
+        try:
+            self.secondary(kernel, resource, force=False)
+        except Refusal as refusal:
+            raise Refusal(refusal.code, "failed to demote", *refusal.info) from None
+        for connection in list(resource.connections.values()):
+            self.del_peer(kernel, connection, force=False, tag="down")
+        for volume in list(resource.volumes.values()):
+            try:
+                self.detach(kernel, volume, "down", force=False, diskless=False)
+            except Refusal as refusal:
+                raise refusal.with_info("failed to detach", *opener_lines(volume)) from None
+            administration.del_minor(kernel, volume)
+        administration.del_resource(kernel, resource)
+
+
+def opener_lines(volume: Volume) -> list[str]:
+    if not volume.openers:
+        return []
+    head = f"/dev/drbd{volume.minor} open_cnt:{len(volume.openers)}, writable:{int(volume.writable)}"
+    lines = [f"{head}; list of openers follows"]
+    for opener in reversed(volume.openers):
+        moment = datetime.fromtimestamp(opener.since, UTC)
+        when = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
+        lines.append(f"drbd{volume.minor} opened by {opener.program} (pid {opener.pid}) at {when}")
+    return lines
+
+
+def _become_peer(role: Role) -> Apply:
+    def apply(_: Member, change: Change, link: Connection | None) -> None:
+        if link is not None:
+            change.put(link, "peer_role", role)
+
+    return apply
+
+
+def _peer_detaches(number: int) -> Apply:
+    def apply(_: Member, change: Change, link: Connection | None) -> None:
+        if link is not None and number in link.peer_volumes:
+            change.put(link.peer_volumes[number], "disk", Disk.DETACHING)
+
+    return apply
+
+
+def _prepare_forced_disk(change: Change, volume: Volume, *, up_to_date: bool, outdate: bool) -> None:
+    others = any(peer.disk is Disk.UP_TO_DATE for peer in volume.peers())
+    if up_to_date and Disk.INCONSISTENT <= volume.disk < Disk.UP_TO_DATE and not others:
+        change.put(volume, "disk", Disk.UP_TO_DATE)
+    if outdate:
+        for peer in volume.peers():
+            if peer.disk is Disk.UNKNOWN:
+                change.put(peer, "disk", Disk.OUTDATED)
+
+
+def _outdated_side(connection: Connection, back: Connection) -> Resource | None:
+    """D2: with quorum on and exactly one Primary, the Secondary outdates itself."""
+    mine, theirs = connection.resource, back.resource
+    if mine.options["quorum"] == "off" or mine.role is theirs.role:
+        return None
+    return theirs if mine.role is Role.PRIMARY else mine
+
+
+def _part(change: Change, connection: Connection, outdated: Resource | None) -> None:
+    resource = connection.resource
+    initiator = change.tag != "remote"
+    change.put(connection, "link", Link.DISCONNECTING if initiator else Link.TEAR_DOWN)
+    if outdated is resource:
+        for volume in resource.volumes.values():
+            if volume.disk > Disk.OUTDATED:
+                change.put(volume, "disk", Disk.OUTDATED)
+    elif outdated is not None:
+        for peer in connection.peer_volumes.values():
+            if peer.disk > Disk.OUTDATED:
+                change.put(peer, "disk", Disk.OUTDATED)

@@ -1,0 +1,169 @@
+"""Copying what a peer misses: bitmap exchange, progress over simulated time, and the end of a resync (U16-U19).
+
+A resync moves in steps of simulated time. Each step copies the lowest blocks of the target's bitmap at the rate the
+target is configured for, so a paused or broken resync continues where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from quorate.simulator import generations
+from quorate.simulator.blocks import BLOCK, DeviceError
+from quorate.simulator.change import Change
+from quorate.simulator.handshake import Decision, Strategy
+from quorate.simulator.model import PeerVolume
+from quorate.simulator.scheduler import Handle, Scheduler
+from quorate.simulator.states import SYNC_TARGETS, Disk, Replication
+from quorate.simulator.transactions import Directory, Member
+
+STEP: Final = 0.1
+_EXCHANGE: Final = 0.05
+
+
+@dataclass(slots=True)
+class Resync:
+    """All resyncs of a cluster."""
+
+    directory: Directory
+    scheduler: Scheduler
+    disk_error: Callable[[PeerVolume], None]
+    running: dict[int, Handle] = field(default_factory=dict[int, Handle])
+
+    def begin(self, peer: PeerVolume, decision: Decision) -> None:
+        """After a meeting or an attach: prepares the bitmaps the decision asks for, then exchanges them."""
+        other = self.mirror(peer)
+        if other is None:
+            return
+        source, target = (peer, other) if decision.strategy.source else (other, peer)
+        if peer.replication is Replication.ESTABLISHED:
+            self._settle_equal(peer)
+            self._settle_equal(other)
+            return
+        if decision.strategy in (Strategy.SOURCE_SET_BITMAP, Strategy.TARGET_SET_BITMAP):
+            for side in (source, target):
+                if side.out_of_sync is not None:
+                    generations.set_all(side.volume, side.out_of_sync)
+        self.scheduler.call_later(_EXCHANGE, lambda: self.exchange(source, target))
+
+    def _settle_equal(self, peer: PeerVolume) -> None:
+        """U11."""
+        volume = peer.volume
+        if volume.backing is None or peer.generations is None:
+            return
+        usable = volume.disk >= Disk.OUTDATED and peer.disk >= Disk.OUTDATED
+        if usable and peer.generations.current == volume.backing.metadata.current:
+            generations.clear_towards(volume, peer)
+
+    def mirror(self, peer: PeerVolume) -> PeerVolume | None:
+        end = self.directory.other_end(peer.connection)
+        return end[1].peer_volumes.get(peer.volume.number) if end is not None else None
+
+    def exchange(self, source: PeerVolume, target: PeerVolume) -> None:
+        """Both bitmaps are merged: a block that either side marks is copied."""
+        waiting = (source.replication, target.replication)
+        if waiting != (Replication.WF_BITMAP_S, Replication.WF_BITMAP_T):
+            return
+        if source.out_of_sync is not None and target.out_of_sync is not None:
+            source.out_of_sync.update(target.out_of_sync)
+            target.out_of_sync.update(source.out_of_sync)
+        for peer, state in ((target, Replication.SYNC_TARGET), (source, Replication.SYNC_SOURCE)):
+            dirty = len(peer.out_of_sync) if peer.out_of_sync is not None else 0
+            peer.sync_total, peer.sync_started = dirty, self.scheduler.time()
+            self._put(peer, "replication", state, "receive-bitmap")
+        self.follow_pauses(target)
+        self.step(target)
+
+    def follow_pauses(self, peer: PeerVolume) -> None:
+        """Tells the other end whether this one holds the resync."""
+        other = self.mirror(peer)
+        if other is not None:
+            held = peer.paused_by_user or peer.paused_by_dependency
+            self._put(other, "paused_by_peer", held, "peer-state")
+
+    def step(self, target: PeerVolume) -> None:
+        """One step of a running resync; plans the next."""
+        if target.replication is not Replication.SYNC_TARGET or id(target) in self.running:
+            return
+
+        def run() -> None:
+            self.running.pop(id(target), None)
+            self._copy(target)
+
+        self.running[id(target)] = self.scheduler.call_later(STEP, run)
+
+    def _rate(self, target: PeerVolume) -> int:
+        """Blocks per step: the fixed rate without a controller, else what the controller may use."""
+        options = target.options
+        key = "resync-rate" if options["c-plan-ahead"] == 0 else "c-max-rate"
+        rate = options[key]
+        assert isinstance(rate, int)
+        return max(1, int((rate or 250) * 1024 * STEP) // BLOCK)
+
+    def _copy(self, target: PeerVolume) -> None:
+        source, dirty = self.mirror(target), target.out_of_sync
+        if source is None or dirty is None or target.replication is not Replication.SYNC_TARGET:
+            return
+        backing, origin = target.volume.backing, source.volume.backing
+        if backing is None or origin is None:
+            return
+        try:
+            for start, end in dirty.take(self._rate(target)):
+                written = origin.device.written(start, end)
+                backing.device.erase(start, end)
+                for block, value in written.items():
+                    backing.device.write(block, value)
+                if source.out_of_sync is not None:
+                    source.out_of_sync.discard(start, end)
+        except DeviceError:
+            self.disk_error(target)
+            return
+        if dirty:
+            self.step(target)
+        else:
+            self.finish(target, source)
+
+    def finish(self, target: PeerVolume, source: PeerVolume) -> None:
+        """U18: the target is as good as its source; other resyncs of it end with this one."""
+        volume = target.volume
+        generations.finish_sync(volume, target)
+        change = Change(volume.resource, "resync-finished", forced=True)
+        change.put(target, "replication", Replication.ESTABLISHED)
+        change.put(volume, "disk", target.disk)
+        for other in volume.peers():
+            if other is not target and other.replication in SYNC_TARGETS and other.out_of_sync is not None:
+                other.out_of_sync.clear()
+                change.put(other, "replication", Replication.ESTABLISHED)
+        self._member(target).kernel.commit(change)
+        self._tell_others(target)
+        self._put_many(source, {"replication": Replication.ESTABLISHED, "disk": volume.disk}, "resync-finished")
+        generations.clear_towards(source.volume, source)
+        generations.clear_towards(volume, target)
+
+    def _tell_others(self, target: PeerVolume) -> None:
+        for other in target.volume.peers():
+            end = self.mirror(other)
+            if end is None or other is target:
+                continue
+            if end.replication in (Replication.PAUSED_SYNC_S, Replication.SYNC_SOURCE):
+                self._put(end, "replication", Replication.ESTABLISHED, "resync-finished")
+                generations.clear_towards(end.volume, end)
+            self._put_many(end, {"disk": target.volume.disk, "paused_by_peer": False}, "peer-state")
+
+    def _member(self, peer: PeerVolume) -> Member:
+        member = self.directory.owner(peer.connection.resource)
+        assert member is not None
+        return member
+
+    def _put(self, peer: PeerVolume, name: str, value: Replication | Disk | bool, tag: str) -> None:
+        self._put_many(peer, {name: value}, tag)
+
+    def _put_many(self, peer: PeerVolume, values: dict[str, Replication | Disk | bool], tag: str) -> None:
+        if self.directory.owner(peer.connection.resource) is None:
+            return
+        change = Change(peer.connection.resource, tag, forced=True)
+        for name, value in values.items():
+            change.put(peer, name, value)
+        self._member(peer).kernel.commit(change)
