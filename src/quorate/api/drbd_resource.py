@@ -384,12 +384,12 @@ CRD = Crd(
         ),
         Rule(
             "!has(self.spec.size) || !has(oldSelf.spec.size) || "
-            "quantity(self.spec.size).compareTo(quantity(oldSelf.spec.size)) >= 0",
+            "quantity(string(self.spec.size)).compareTo(quantity(string(oldSelf.spec.size))) >= 0",
             "spec.size cannot be decreased.",
         ),
         Rule(
-            "!has(self.spec.size) || (quantity(self.spec.size).isInteger() && "
-            "quantity(self.spec.size).asInteger() % 4096 == 0)",
+            "!has(self.spec.size) || (quantity(string(self.spec.size)).isInteger() && "
+            "quantity(string(self.spec.size)).asInteger() % 4096 == 0)",
             "spec.size must be a multiple of 4096 bytes.",
         ),
         Rule(

@@ -42,6 +42,11 @@ class Quantity:
         return Quantity(amount * _NANO, BINARY)
 
     @property
+    def nano(self) -> int:
+        """The exact amount in nano units."""
+        return self._nano
+
+    @property
     def value(self) -> int:
         """The number of whole units, rounded up (away from zero), as Kubernetes' `Value()`."""
         whole, rest = divmod(abs(self._nano), _NANO)

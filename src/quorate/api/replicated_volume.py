@@ -249,7 +249,7 @@ class ReplicatedVolumeSpec(Value):
 
     size: Annotated[
         Quantity,
-        Schema(rules=(Rule("quantity(self).isGreaterThan(quantity('0'))", "size must be greater than 0."),)),
+        Schema(rules=(Rule("quantity(string(self)).isGreaterThan(quantity('0'))", "size must be greater than 0."),)),
     ]
     """Usable size of the volume."""
     configuration_mode: Annotated[ConfigurationMode, Schema(default="Auto")] = always("Auto")

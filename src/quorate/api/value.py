@@ -12,8 +12,8 @@ Guarantees:
     fields whose server default is another value than ours (`peers[].allowRemoteRead`);
   - a field without default is required here and on the wire.
 
-* A struct-valued field with a plain default (`status`) is absent on the wire exactly while it *is* that instance. So the
-  first status write contains the whole status, required zero values included (pitfall 1 of facts/api 8).
+* A struct-valued field with a plain default (`status`) is absent on the wire exactly while it *is* that instance. So
+  the first status write contains the whole status, required zero values included (pitfall 1 of facts/api 8).
 * Unknown fields are ignored when decoding and survive our writes, because only differences are sent
   (`wire.merge_patch`). The one exception are items of atomic lists, which Kubernetes replaces as a whole.
 """
