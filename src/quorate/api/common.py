@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from quorate.api.schema import Schema
+from quorate.api.schema import UNIQUE, Schema, unique_by
 from quorate.api.value import Value
 
 LVG_NAME_PATTERN = r"^[a-z0-9]([a-z0-9-.]{0,251}[a-z0-9])?$"
@@ -38,7 +38,12 @@ MAX_ZONES = 10
 
 SystemNetworkNames = Annotated[
     tuple[str, ...],
-    Schema(max_items=MAX_SYSTEM_NETWORKS, list_type="atomic", item=Schema(max_length=NETWORK_NAME_LIMIT)),
+    Schema(
+        max_items=MAX_SYSTEM_NETWORKS,
+        list_type="atomic",
+        item=Schema(max_length=NETWORK_NAME_LIMIT),
+        rules=(UNIQUE,),
+    ),
 ]
 
 
@@ -60,7 +65,10 @@ class Address(Value):
     """Address and port on that network."""
 
 
-Addresses = Annotated[tuple[Address, ...], Schema(max_items=MAX_SYSTEM_NETWORKS, list_type="atomic")]
+Addresses = Annotated[
+    tuple[Address, ...],
+    Schema(max_items=MAX_SYSTEM_NETWORKS, list_type="atomic", rules=(unique_by("systemNetworkName"),)),
+]
 
 
 class DiskState:

@@ -1,6 +1,6 @@
 """CustomResourceDefinitions, generated from the types.
 
-`quorate crds` prints them; `deploy/crds/*.yaml` is written by `quorate crds --write deploy/crds`, and a test fails on drift.
+`quorate crds` prints them; `quorate crds --write deploy/crds` writes `deploy/crds/*.yaml`, and a test fails on drift.
 """
 
 from __future__ import annotations

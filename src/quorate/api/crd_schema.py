@@ -1,7 +1,7 @@
 """Structural schemas derived from the types: one walk over the fields, their `Schema` metadata and their docstrings.
 
-Nothing about a field is said twice. The type gives `type` and `enum`, the default decides `required`, the metadata gives
-limits, server defaults, list types and rules, and the docstring under the field becomes its description.
+Nothing about a field is said twice. The type gives `type` and `enum`, the default decides `required`, the metadata
+gives limits, server defaults, list types and rules, and the docstring under the field becomes its description.
 """
 
 from __future__ import annotations

@@ -18,10 +18,11 @@ from quorate.api.common import (
     NodeName,
     ReplicaName,
     SystemNetworkNames,
+    ThinPoolName,
     Time,
 )
 from quorate.api.quantity import ZERO, Quantity
-from quorate.api.schema import Rule, Schema
+from quorate.api.schema import Rule, Schema, unique_by
 from quorate.api.value import SharedSecret, Value, always
 
 REPLICA_TYPES = ("Diskful", "ShadowDiskful", "Access", "TieBreaker")
@@ -199,7 +200,7 @@ class DatameshMember(Value):
     """Where peers reach the member."""
     lvm_volume_group_name: LvgName = ""
     """LVMVolumeGroup of the backing volume."""
-    lvm_volume_group_thin_pool_name: Annotated[str, Schema(max_length=128)] = ""
+    lvm_volume_group_thin_pool_name: ThinPoolName = ""
     """Thin pool of the backing volume."""
     attached: Annotated[bool, Schema(required=True, default=False)] = always(False)
     """Whether the member shall be Primary."""
@@ -221,7 +222,8 @@ class Datamesh(Value):
     size: Annotated[Quantity, Schema(required=True)] = always(ZERO)
     """Published usable size, a multiple of 4 KiB."""
     members: Annotated[
-        tuple[DatameshMember, ...], Schema(required=True, default=[], max_items=MAX_REPLICAS, list_type="atomic")
+        tuple[DatameshMember, ...],
+        Schema(required=True, default=[], max_items=MAX_REPLICAS, list_type="atomic", rules=(unique_by("name"),)),
     ] = always(())
     """The members."""
     quorum: Annotated[int, Schema(required=True, default=0, minimum=0, maximum=13)] = always(0)
@@ -305,7 +307,7 @@ class DatameshTransition(Value):
     """Node of the replica, captured at creation."""
     lvm_volume_group_name: LvgName = ""
     """Volume group that the replica's disk is on after the transition, captured at creation."""
-    lvm_volume_group_thin_pool_name: Annotated[str, Schema(max_length=128)] = ""
+    lvm_volume_group_thin_pool_name: ThinPoolName = ""
     """Thin pool that the replica's disk is on after the transition, captured at creation."""
     quorum: Annotated[int | None, Schema(minimum=0, maximum=13)] = None
     """q after the transition, captured at creation."""
@@ -359,7 +361,7 @@ class MembershipRequest(Value):
     """Type of member to become."""
     lvm_volume_group_name: LvgName = ""
     """Volume group for a Diskful member."""
-    thin_pool_name: Annotated[str, Schema(max_length=128)] = ""
+    thin_pool_name: ThinPoolName = ""
     """Thin pool for a Diskful member."""
 
 

@@ -22,7 +22,7 @@ from quorate.api.common import (
 )
 from quorate.api.meta import Conditions, Object
 from quorate.api.quantity import Quantity
-from quorate.api.schema import AGE, IMMUTABLE, Column, Crd, Rule, Schema, condition_column
+from quorate.api.schema import AGE, IMMUTABLE, Column, Crd, Rule, Schema, condition_column, unique_by
 from quorate.api.value import SharedSecret, Value, always
 
 __all__ = ["Address", "Addresses", "DiskState", "DrbdRole", "DrbdType", "Endpoint"]
@@ -332,7 +332,9 @@ class DRBDResourceStatus(Value):
     """Where DRBD listens."""
     active_configuration: ActiveConfiguration | None = None
     """The configuration as the kernel has it."""
-    peers: Annotated[tuple[PeerStatus, ...], Schema(max_items=MAX_PEERS, list_type="atomic")] = ()
+    peers: Annotated[
+        tuple[PeerStatus, ...], Schema(max_items=MAX_PEERS, list_type="atomic", rules=(unique_by("nodeID"),))
+    ] = ()
     """Peers as the kernel has them, by name."""
     disk_state: str = ""
     """State of the own disk."""

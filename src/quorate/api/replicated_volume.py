@@ -29,7 +29,7 @@ from quorate.api.datamesh_structures import (
 )
 from quorate.api.meta import Condition, Conditions, Object
 from quorate.api.quantity import Quantity
-from quorate.api.schema import AGE, Column, Crd, Rule, Schema, condition_column
+from quorate.api.schema import AGE, Column, Crd, Rule, Schema, condition_column, unique_by
 from quorate.api.value import SharedSecret, Value, always
 
 __all__ = [
@@ -290,7 +290,8 @@ class ReplicatedVolumeStatus(Value):
     configuration_observed_generation: Generation = 0
     """Newest generation of the class's configuration that was seen."""
     eligible_nodes_violations: Annotated[
-        tuple[EligibleNodesViolation, ...], Schema(max_items=MAX_REPLICAS, list_type="atomic")
+        tuple[EligibleNodesViolation, ...],
+        Schema(max_items=MAX_REPLICAS, list_type="atomic", rules=(unique_by("replicaName"),)),
     ] = ()
     """Replicas on nodes that are not eligible any more."""
     datamesh_revision: Annotated[int, Schema(required=True, format="int64")] = always(0)
@@ -310,7 +311,8 @@ class ReplicatedVolumeStatus(Value):
     datamesh_transitions: Annotated[tuple[DatameshTransition, ...], Schema(max_items=128, list_type="atomic")] = ()
     """Changes under way."""
     datamesh_replica_requests: Annotated[
-        tuple[DatameshReplicaRequest, ...], Schema(max_items=MAX_REPLICAS, list_type="atomic")
+        tuple[DatameshReplicaRequest, ...],
+        Schema(max_items=MAX_REPLICAS, list_type="atomic", rules=(unique_by("name"),)),
     ] = ()
     """What the replicas ask for, by id."""
     formation: Formation | None = None

@@ -18,12 +18,13 @@ from quorate.api.common import (
     Message,
     NodeName,
     SystemNetworkNames,
+    ThinPoolName,
     Time,
 )
 from quorate.api.datamesh_structures import MembershipRequest, MemberType, Operation
 from quorate.api.meta import Conditions, Object
 from quorate.api.quantity import Quantity
-from quorate.api.schema import AGE, IMMUTABLE, Column, Crd, Rule, Schema, condition_column
+from quorate.api.schema import AGE, IMMUTABLE, Column, Crd, Rule, Schema, condition_column, unique_by
 from quorate.api.value import Value, always
 
 __all__ = ["Address", "Endpoint", "MemberType", "MembershipRequest", "Operation"]
@@ -293,7 +294,7 @@ class ReplicatedVolumeReplicaSpec(Value):
     """Node of the replica; empty = not placed."""
     lvm_volume_group_name: LvgName = ""
     """LVMVolumeGroup of the backing volume."""
-    lvm_volume_group_thin_pool_name: Annotated[str, Schema(max_length=128)] = ""
+    lvm_volume_group_thin_pool_name: ThinPoolName = ""
     """Thin pool of the backing volume."""
 
 
@@ -403,7 +404,9 @@ class ReplicatedVolumeReplicaStatus(Value):
     """Why there is quorum or not."""
     initial_quorum_reached_at: Time = ""
     """Latch: when the replica first had quorum; cleared when it leaves."""
-    peers: Annotated[tuple[PeerStatus, ...], Schema(max_items=MAX_PEERS, list_type="atomic")] = ()
+    peers: Annotated[
+        tuple[PeerStatus, ...], Schema(max_items=MAX_PEERS, list_type="atomic", rules=(unique_by("name"),))
+    ] = ()
     """Peers."""
     drbdr_reconciliation_cache: DRBDRReconciliationCache | None = None
     """What the DRBDResource spec was last computed for."""

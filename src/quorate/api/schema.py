@@ -22,6 +22,12 @@ class Rule:
 
 
 IMMUTABLE = Rule("self == oldSelf", "Value is immutable.")
+UNIQUE = Rule("self.all(x, self.exists_one(y, x == y))", "Items must be unique.")
+
+
+def unique_by(key: str) -> Rule:
+    """Items of an atomic list differ in `key` (atomic lists cannot be `map` lists)."""
+    return Rule(f"self.all(x, self.exists_one(y, x.{key} == y.{key}))", f"{key} must be unique.")
 
 
 @dataclass(frozen=True)
