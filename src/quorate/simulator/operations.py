@@ -236,6 +236,12 @@ class Operations:
         self.disconnect(kernel, connection, tag, force=force)
         del connection.resource.connections[connection.peer_id]
 
+    def copy_settings(self, connection: Connection) -> None:
+        """P13: on a live link the setting of two primaries is copied to the other end."""
+        end = self.directory.other_end(connection)
+        if connection.link is Link.CONNECTED and end is not None:
+            end[1].net["allow-two-primaries"] = connection.net["allow-two-primaries"]
+
     def notice_dead(self, resource: Resource) -> None:
         """A cluster-wide change pings first: links that are already dead are noticed now (P12)."""
         for connection in resource.connected():

@@ -1,0 +1,247 @@
+"""`drbdsetup` on one node: routes a parsed command line to the model and words the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from quorate.simulator import administration as admin
+from quorate.simulator.blocks import BlockDevice
+from quorate.simulator.errors import Refusal, compute_result
+from quorate.simulator.kernel import Kernel, connection_of
+from quorate.simulator.model import Resource
+from quorate.simulator.operations import Operations
+from quorate.simulator.options import OptionError
+from quorate.simulator.result import OK, Result
+from quorate.simulator.setup_arguments import COMMANDS, Invocation, parse
+from quorate.simulator.status import show_json, status_json
+
+Handler = Callable[["SetupTool", Invocation], Result | None]
+
+
+@dataclass(slots=True)
+class SetupTool:
+    """Runs `drbdsetup` lines. `find` gives the block device of a path, None when there is no such file."""
+
+    kernel: Kernel
+    operations: Operations
+    find: Callable[[str], BlockDevice | None]
+
+    def execute(self, argv: Sequence[str]) -> Result:
+        try:
+            call = parse(argv)
+            if call.words and call.words[0] == "" and call.command == "new-resource":
+                return Result(1, "", "Resource name is empty.\n")
+            handler = _HANDLERS.get(call.command)
+            if handler is None:
+                return Result(20, "", f"{call.command}: not simulated\n")
+            return handler(self, call) or OK
+        except OptionError as error:
+            return Result(20, "", f"{error}\n")
+        except Refusal as refusal:
+            return compute_result(argv[1] if len(argv) > 1 and not argv[1].startswith("-") else _subject(argv), refusal)
+
+    def resource(self, call: Invocation) -> Resource:
+        return self.kernel.resource(call.words[0])
+
+
+def _subject(argv: Sequence[str]) -> str:
+    return next((word for word in argv[1:] if not word.startswith("-")), "")
+
+
+def _number(text: str) -> int:
+    if not text.lstrip("-").isdigit():
+        raise OptionError(f"'{text}' is not a number")
+    return int(text)
+
+
+def _new_resource(tool: SetupTool, call: Invocation) -> None:
+    admin.new_resource(tool.kernel, call.words[0], _number(call.words[1]), call.options)
+
+
+def _resource_options(tool: SetupTool, call: Invocation) -> None:
+    admin.resource_options(tool.kernel, tool.resource(call), call.options, reset=call.reset)
+
+
+def _new_minor(tool: SetupTool, call: Invocation) -> Result | None:
+    name, minor, number = call.words
+    resource = tool.kernel.resource(name)
+    if int(minor) in tool.kernel.minors:
+        note = f"new-minor {name} {minor} {number}: sysfs node '/sys/devices/virtual/block/drbd{minor}'"
+        answer = compute_result(name, Refusal(161))
+        return Result(answer.exit_code, "", f"{note} (already? still?) exists\n{answer.stderr}")
+    admin.new_minor(tool.kernel, resource, _number(minor), _number(number), call.options)
+    return None
+
+
+def _attach(tool: SetupTool, call: Invocation) -> Result | None:
+    minor, path = call.words[0], call.words[1]
+    device = tool.find(path)
+    if device is None:
+        known = path in ("/dev/null", "/dev/zero")
+        text = f"{path} is not a block device!" if known else f"Can not open device '{path}': No such file or directory"
+        return Result(20, "", f"{text}\n")
+    tool.operations.attach(tool.kernel, tool.kernel.volume(_number(minor)), path, device, call.options)
+    return None
+
+
+def _detach(tool: SetupTool, call: Invocation) -> None:
+    volume = tool.kernel.volume(_number(call.words[0]))
+    force, diskless = call.flag("force"), call.flag("diskless")
+    tool.operations.detach(tool.kernel, volume, "detach", force=force, diskless=diskless)
+
+
+def _disk_options(tool: SetupTool, call: Invocation) -> None:
+    admin.disk_options(tool.kernel.volume(_number(call.words[0])), call.options, reset=call.reset)
+
+
+def _new_peer(tool: SetupTool, call: Invocation) -> None:
+    admin.new_peer(tool.resource(call), _number(call.words[1]), call.options)
+
+
+def _net_options(tool: SetupTool, call: Invocation) -> None:
+    connection = connection_of(tool.resource(call), _number(call.words[1]))
+    admin.net_options(tool.kernel, connection, call.options, reset=call.reset)
+    tool.operations.copy_settings(connection)
+
+
+def _peer_device_options(tool: SetupTool, call: Invocation) -> None:
+    peer = admin.peer_volume_of(tool.resource(call), _number(call.words[1]), _number(call.words[2]))
+    admin.peer_device_options(peer, call.options, reset=call.reset)
+
+
+def _new_path(tool: SetupTool, call: Invocation) -> None:
+    local, remote = admin.parse_address(call.words[2]), admin.parse_address(call.words[3])
+    admin.new_path(tool.kernel, connection_of(tool.resource(call), _number(call.words[1])), local, remote)
+
+
+def _del_path(tool: SetupTool, call: Invocation) -> None:
+    local, remote = admin.parse_address(call.words[2]), admin.parse_address(call.words[3])
+    admin.del_path(connection_of(tool.resource(call), _number(call.words[1])), local, remote)
+
+
+def _connect(tool: SetupTool, call: Invocation) -> None:
+    connection = connection_of(tool.resource(call), _number(call.words[1]))
+    tool.operations.connect(tool.kernel, connection, discard=call.flag("discard-my-data"))
+
+
+def _disconnect(tool: SetupTool, call: Invocation) -> None:
+    connection = connection_of(tool.resource(call), _number(call.words[1]))
+    tool.operations.disconnect(tool.kernel, connection, "disconnect", force=call.flag("force"))
+
+
+def _del_peer(tool: SetupTool, call: Invocation) -> None:
+    connection = connection_of(tool.resource(call), _number(call.words[1]))
+    tool.operations.del_peer(tool.kernel, connection, force=call.flag("force"))
+
+
+def _forget_peer(tool: SetupTool, call: Invocation) -> None:
+    admin.forget_peer(tool.resource(call), _number(call.words[1]))
+
+
+def _primary(tool: SetupTool, call: Invocation) -> None:
+    force = call.flag("force") or call.flag("overwrite-data-of-peer")
+    tool.operations.primary(tool.kernel, tool.resource(call), force=force)
+
+
+def _secondary(tool: SetupTool, call: Invocation) -> None:
+    tool.operations.secondary(tool.kernel, tool.resource(call), force=call.flag("force"))
+
+
+def _down(tool: SetupTool, call: Invocation) -> None:
+    name = call.words[0] if call.words else "all"
+    names = sorted(tool.kernel.resources) if name == "all" else [name]
+    for each in names:
+        if each in tool.kernel.resources:  # an unknown resource is already down (S15)
+            tool.operations.down(tool.kernel, tool.kernel.resources[each])
+
+
+def _new_current_uuid(tool: SetupTool, call: Invocation) -> None:
+    volume = tool.kernel.volume(_number(call.words[0]))
+    clear, resync = call.flag("clear-bitmap"), call.flag("force-resync")
+    tool.operations.new_current_uuid(tool.kernel, volume, clear=clear, resync=resync)
+
+
+def _del_minor(tool: SetupTool, call: Invocation) -> None:
+    admin.del_minor(tool.kernel, tool.kernel.volume(_number(call.words[0])))
+
+
+def _del_resource(tool: SetupTool, call: Invocation) -> None:
+    admin.del_resource(tool.kernel, tool.resource(call))
+
+
+def _rename(tool: SetupTool, call: Invocation) -> None:
+    admin.rename_resource(tool.kernel, tool.resource(call), call.words[1])
+
+
+def _selected(tool: SetupTool, call: Invocation) -> list[Resource] | None:
+    """The resources asked for, None when a named one does not exist."""
+    if not call.words or call.words[0] == "all":
+        return [resource for _, resource in sorted(tool.kernel.resources.items())]
+    found = tool.kernel.resources.get(call.words[0])
+    return [found] if found is not None else None
+
+
+def _status(tool: SetupTool, call: Invocation) -> Result:
+    selected = _selected(tool, call)
+    if selected is None:
+        return Result(10, "[\n]\n\n" if call.flag("json") else "", f"{call.words[0]}: No such resource\n")
+    return Result(0, json.dumps([status_json(resource) for resource in selected], indent=2) + "\n")
+
+
+def _show(tool: SetupTool, call: Invocation) -> Result:
+    selected = _selected(tool, call) or []
+    return Result(0, json.dumps([show_json(resource) for resource in selected], indent=4) + "\n")
+
+
+def _role(tool: SetupTool, call: Invocation) -> Result:
+    return Result(0, f"{tool.resource(call).role}\n")
+
+
+def _dstate(tool: SetupTool, call: Invocation) -> Result:
+    volume = tool.kernel.minors.get(_number(call.words[0]))
+    if volume is None:
+        return Result(10, "", f"{call.words[0]}: No such device\n")
+    return Result(0, "/".join([str(volume.disk), *(str(peer.disk) for peer in volume.peers())]) + "\n")
+
+
+def _cstate(tool: SetupTool, call: Invocation) -> Result:
+    connection = tool.resource(call).connections.get(_number(call.words[1]))
+    if connection is None:
+        return Result(10, "", f"{call.words[0]}: No such connection\n")
+    return Result(0, f"{connection.link}\n")
+
+
+_HANDLERS: dict[str, Handler] = {
+    "new-resource": _new_resource,
+    "resource-options": _resource_options,
+    "new-minor": _new_minor,
+    "attach": _attach,
+    "detach": _detach,
+    "disk-options": _disk_options,
+    "new-peer": _new_peer,
+    "net-options": _net_options,
+    "peer-device-options": _peer_device_options,
+    "new-path": _new_path,
+    "del-path": _del_path,
+    "connect": _connect,
+    "disconnect": _disconnect,
+    "del-peer": _del_peer,
+    "forget-peer": _forget_peer,
+    "primary": _primary,
+    "secondary": _secondary,
+    "down": _down,
+    "new-current-uuid": _new_current_uuid,
+    "del-minor": _del_minor,
+    "del-resource": _del_resource,
+    "rename-resource": _rename,
+    "status": _status,
+    "show": _show,
+    "role": _role,
+    "dstate": _dstate,
+    "cstate": _cstate,
+}
+
+UNANSWERED = frozenset(COMMANDS) - frozenset(_HANDLERS)
+"""Commands the parser knows and the model does not carry out yet; the replay counts them as mismatches."""

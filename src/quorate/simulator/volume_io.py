@@ -1,0 +1,238 @@
+"""Reading and writing a DRBD device: openers, replication, suspension, and the ledger of acknowledged writes.
+
+Guarantees: a write is acknowledged only after every disk that counts has it (protocol C) and is then in the ledger;
+a suspended device keeps writes pending and completes or fails them later; contents are versions, so a test can ask
+whether anything acknowledged is missing from an UpToDate disk (I1-I9, P7-P9).
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from quorate.simulator import generations
+from quorate.simulator.blocks import BLOCK, DeviceError
+from quorate.simulator.change import Change
+from quorate.simulator.kernel import Kernel
+from quorate.simulator.model import Opener, PeerVolume, Volume
+from quorate.simulator.resync import Resync
+from quorate.simulator.settle import data_accessible
+from quorate.simulator.states import Disk, Replication, Role
+from quorate.simulator.transactions import Directory
+
+_KIB = BLOCK // 1024
+
+
+@dataclass(slots=True)
+class PendingWrite:
+    """A write that waits for the device to resume; `finish` gets None or the error number."""
+
+    volume: Volume
+    block: int
+    values: tuple[int, ...]
+    finish: Callable[[int | None], None]
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The truth about one resource's data: the last acknowledged value of each block, per volume."""
+
+    acknowledged: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+
+    def note(self, number: int, block: int, values: tuple[int, ...]) -> None:
+        for offset, value in enumerate(values):
+            self.acknowledged[number, block + offset] = value
+
+    def missing_from(self, volume: Volume) -> list[int]:
+        """Blocks whose acknowledged value a disk does not hold."""
+        if volume.backing is None:
+            return []
+        device = volume.backing.device
+        items = self.acknowledged.items()
+        return sorted(
+            block for (number, block), value in items if number == volume.number and device.read(block) != value
+        )
+
+
+@dataclass(slots=True)
+class DeviceIo:
+    """I/O of all DRBD devices of a cluster. `spread` tells neighbours about a changed disk state."""
+
+    directory: Directory
+    resync: Resync
+    clock: Callable[[], float]
+    spread: Callable[[Volume], None]
+    ledger_of: Callable[[Volume], Ledger]
+    fail_disk: Callable[[Kernel, Volume], None]
+    pending: list[PendingWrite] = field(default_factory=list[PendingWrite])
+
+    def open(self, kernel: Kernel, volume: Volume, *, write: bool, program: str, pid: int) -> Opener:
+        """P7, P9: who may open, with the error a program sees."""
+        resource = volume.resource
+        if resource.fail_io:
+            raise DeviceError(errno.ENOTRECOVERABLE, "State not recoverable")
+        if resource.role is not Role.PRIMARY:
+            if write:
+                raise DeviceError(errno.EROFS, "Read-only file system")
+            raise DeviceError(errno.EMEDIUMTYPE, "Wrong medium type")
+        if not volume.quorum and not write:
+            raise DeviceError(errno.ENODATA, "No data available")
+        opener = Opener(program, pid, self.clock(), write)
+        volume.openers.append(opener)
+        self._notify(kernel, volume)
+        return opener
+
+    def close(self, kernel: Kernel, volume: Volume, opener: Opener) -> None:
+        volume.openers.remove(opener)
+        if not volume.openers and volume.resource.fail_io:
+            change = Change(volume.resource, "release", forced=True)
+            change.put(volume.resource, "fail_io", False)
+            kernel.commit(change)
+        self._notify(kernel, volume)
+
+    def _notify(self, kernel: Kernel, volume: Volume) -> None:
+        """First open and last close are events of their own (facts 3.3)."""
+        for observer in tuple(kernel.observers):
+            observer(Change(volume.resource, "open"))
+
+    # --- writing -----------------------------------------------------------------------------------------------
+
+    def write(
+        self, kernel: Kernel, volume: Volume, block: int, values: tuple[int, ...], finish: Callable[[int | None], None]
+    ) -> None:
+        """Writes consecutive blocks; `finish` is called now, or when a suspension ends."""
+        request = PendingWrite(volume, block, values, finish)
+        if volume.resource.suspended:
+            self.pending.append(request)
+            return
+        self._perform(kernel, request)
+
+    def resume(self, kernel: Kernel, volume: Volume) -> None:
+        """After a change: pending writes go on, or fail when I/O is made to fail."""
+        resource = volume.resource
+        if resource.suspended and not resource.fail_io:
+            return
+        mine = [request for request in self.pending if request.volume is volume]
+        self.pending = [request for request in self.pending if request.volume is not volume]
+        for request in mine:
+            self._perform(kernel, request)
+
+    def drop(self, volume: Volume) -> None:
+        """The node is gone, and its programs with it."""
+        self.pending = [request for request in self.pending if request.volume is not volume]
+
+    def _perform(self, kernel: Kernel, request: PendingWrite) -> None:
+        volume = request.volume
+        if volume.resource.fail_io or not data_accessible(volume) or (not volume.quorum):
+            request.finish(errno.EIO)
+            return
+        self._begin_generation(kernel, volume)
+        start, end = request.block, request.block + len(request.values)
+        if not self._store(kernel, volume, start, request.values):
+            request.finish(errno.EIO)
+            return
+        missed = self._replicate(volume, start, request.values)
+        self._mark(volume, start, end, missed)
+        volume.written += len(request.values) * _KIB if volume.backing is not None else 0
+        volume.log_writes += 1 if volume.backing is not None and not volume.log_writes else 0
+        self.ledger_of(volume).note(volume.number, start, request.values)
+        request.finish(None)
+
+    def _begin_generation(self, kernel: Kernel, volume: Volume) -> None:
+        """U4: the first write after a promotion or a loss starts a generation that connected peers adopt."""
+        if not volume.new_generation:
+            return
+        volume.new_generation = False
+        weak = frozenset(p.connection.peer_id for p in volume.peers() if generations.misses_writes(volume, p))
+        if volume.backing is not None and volume.disk is Disk.UP_TO_DATE:
+            current = generations.begin(volume, kernel.draw)
+        else:
+            current = kernel.draw()
+            volume.exposed = current
+            weak |= {volume.resource.node_id}
+        if current is None:
+            return
+        for peer in volume.peers():
+            other = self.resync.mirror(peer)
+            if other is None or peer.replication is Replication.OFF:
+                continue
+            if other.volume.backing is not None:
+                generations.adopt(other.volume, current, weak, kernel.draw)
+            else:
+                other.volume.exposed = current
+
+    def _store(self, kernel: Kernel, volume: Volume, start: int, values: tuple[int, ...]) -> bool:
+        """The local copy; a failing disk is detached and the write goes on without it (I8)."""
+        if volume.backing is None:
+            return True
+        try:
+            for offset, value in enumerate(values):
+                volume.backing.device.write(start + offset, value)
+        except DeviceError:
+            self.fail_disk(kernel, volume)
+            return data_accessible(volume)
+        return True
+
+    def _replicate(self, volume: Volume, start: int, values: tuple[int, ...]) -> list[PeerVolume]:
+        """Sends to every peer that takes data; answers the peers that missed it."""
+        missed: list[PeerVolume] = []
+        for peer in volume.peers():
+            other = self.resync.mirror(peer)
+            if other is None or not generations.receives_data(peer) or other.volume.backing is None:
+                missed.append(peer)
+                continue
+            try:
+                for offset, value in enumerate(values):
+                    other.volume.backing.device.write(start + offset, value)
+            except DeviceError:
+                owner = self.directory.owner(other.connection.resource)
+                if owner is not None:
+                    self.fail_disk(owner.kernel, other.volume)
+                missed.append(peer)
+                continue
+            peer.sent += len(values) * _KIB
+            other.received += len(values) * _KIB
+            other.volume.written += len(values) * _KIB
+            other.volume.log_writes = other.volume.log_writes or 1
+        return missed
+
+    def _mark(self, volume: Volume, start: int, end: int, missed: list[PeerVolume]) -> None:
+        """U6: every disk that took the write records it for those that did not."""
+        absent = {peer.connection.peer_id for peer in missed}
+        if volume.backing is None:
+            absent.add(volume.resource.node_id)
+        holders = [volume] if volume.backing is not None else []
+        for peer in volume.peers():
+            other = self.resync.mirror(peer)
+            if other is not None and peer not in missed and other.volume.backing is not None:
+                holders.append(other.volume)
+        for holder in holders:
+            owners = [peer for peer in holder.peers() if peer.connection.peer_id in absent]
+            generations.mark(holder, start, end, owners)
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    def read(self, volume: Volume, block: int) -> int:
+        """I2: locally when current, else from an UpToDate peer that may be read."""
+        if volume.resource.fail_io or not data_accessible(volume):
+            raise DeviceError(errno.EIO, "Input/output error")
+        if volume.backing is not None and self._clean(volume, block):
+            volume.read += _KIB
+            return volume.backing.device.read(block)
+        for peer in volume.peers():
+            other = self.resync.mirror(peer)
+            usable = peer.disk is Disk.UP_TO_DATE and peer.connection.remote_read
+            if usable and other is not None and other.volume.backing is not None:
+                peer.received += _KIB
+                other.volume.read += _KIB
+                other.sent += _KIB
+                return other.volume.backing.device.read(block)
+        raise DeviceError(errno.EIO, "Input/output error")
+
+    def _clean(self, volume: Volume, block: int) -> bool:
+        if volume.disk is Disk.UP_TO_DATE:
+            return True
+        if volume.disk is not Disk.INCONSISTENT:
+            return False
+        return all(peer.out_of_sync is not None and block not in peer.out_of_sync for peer in volume.peers())
