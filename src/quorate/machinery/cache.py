@@ -231,9 +231,12 @@ class Caches:
     def newest(self, obj: K) -> K | None:
         """The cached object of the same name, None when its kind is not followed or it is not cached."""
         follower = self._followers.get(type(obj))
-        if follower is None:
-            return None
-        return follower.store.get(obj.metadata.name, obj.metadata.namespace)  # pyright: ignore[reportReturnType]
+        return follower.store.peek(key_of(obj)) if follower is not None else None  # pyright: ignore[reportReturnType]
+
+    def find(self, ref: ObjectRef) -> Object | None:
+        """The cached object of this name, whatever its incarnation."""
+        follower = self._followers.get(by_kind(ref.kind).type)
+        return follower.store.peek((ref.namespace, ref.name)) if follower is not None else None
 
     def _store(self, kind: type[K]) -> KindStore[K]:
         follower = self._followers.get(kind)

@@ -98,6 +98,10 @@ class KindStore(Generic[K]):
             raise QuarantinedError(f"{self.kind.__name__} {name}: {self._quarantine[namespace, name]}")
         return found
 
+    def peek(self, key: ObjectKey) -> K | None:
+        """The last good value, whether or not a newer one cannot be decoded."""
+        return self._objects.get(key)
+
     def list(self) -> tuple[K, ...]:
         """All objects in the order of namespace and name."""
         if self._sorted is None:

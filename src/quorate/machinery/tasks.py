@@ -7,7 +7,11 @@ seed would end differently. `OrderedTaskGroup` is the same group, cancelling in 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Hashable, Iterator
+from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 class _OrderedTasks:
@@ -41,3 +45,27 @@ async def stop_task(task: asyncio.Task[None]) -> None:
     """Cancel one task and wait until it ended; its own failure is not ours."""
     task.cancel()
     await asyncio.wait((task,))
+
+
+class KeyedLocks(Generic[Key]):
+    """One lock per key, kept only while somebody holds it or waits for it."""
+
+    def __init__(self) -> None:
+        self._locks: dict[Key, tuple[asyncio.Lock, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+    @asynccontextmanager
+    async def hold(self, key: Key) -> AsyncGenerator[None]:
+        """Be the only one in here with this key."""
+        lock, users = self._locks.get(key, (None, 0))
+        lock = lock or asyncio.Lock()
+        self._locks[key] = (lock, users + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            _, users = self._locks.pop(key)
+            if users > 1:
+                self._locks[key] = (lock, users - 1)

@@ -66,7 +66,8 @@ class VirtualLoop(base_events.BaseEventLoop):
         name: object = None,
         context: Context | None = None,
     ) -> asyncio.Task[T]:
-        # asyncio numbers tasks per process; names must be the same in every run, because leftovers end in their order.
+        # asyncio numbers tasks per process; names must be the same in every run, because leftovers end in their
+        # order.
         self._created += 1
         return super().create_task(coro, name=f"{name or 'task'}#{self._created:08d}", context=context)
 
@@ -80,7 +81,8 @@ class VirtualLoop(base_events.BaseEventLoop):
             # Exactly the timer's moment: adding the difference could round to just before it.
             timers = cast("list[asyncio.TimerHandle]", getattr(self, "_scheduled"))  # noqa: B009 (private to asyncio)
             self._virtual_time = max(self._virtual_time, timers[0].when())
-        # asyncio runs timers before `time() + resolution`: the smallest step makes that "until now", not a moment early
+        # asyncio runs timers before `time() + resolution`: the smallest step makes that "until now", not a moment
+        # early
         self._clock_resolution = math.ulp(self._virtual_time)
 
     def _process_events(self, event_list: tuple[()]) -> None:
