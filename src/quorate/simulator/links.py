@@ -102,8 +102,12 @@ class Links:
             if connection.link is Link.CONNECTING:
                 self._wake(connection)
             elif connection.link is Link.CONNECTED and self.active_path(connection) is None:
-                delay = self.timing.notice_loss(self.node_of(connection.resource), connection)
-                self._later(connection, delay, lambda lost=connection: self._notice(lost))
+                self.watch(connection)
+
+    def watch(self, connection: Connection) -> None:
+        """The other end may be gone: it is noticed after the ping interval."""
+        delay = self.timing.notice_loss(self.node_of(connection.resource), connection)
+        self._later(connection, delay, lambda: self._notice(connection))
 
     def _notice(self, connection: Connection) -> None:
         if connection.link is Link.CONNECTED and self.active_path(connection) is None:

@@ -208,10 +208,10 @@ class Operations:
         for member in (Member(kernel, resource), there):
             around = explore(self.directory, member)
             member.resource.members = set(around.node_ids) | {member.resource.node_id}
-        self._tell_disk_states(there.resource, resource)
+        self.tell_disk_states(there.resource, resource)
         self.links.hang_up(back)
 
-    def _tell_disk_states(self, *resources: Resource) -> None:
+    def tell_disk_states(self, *resources: Resource) -> None:
         """A node whose disk changed tells its neighbours."""
         for resource in resources:
             for connection in resource.connected():
@@ -254,7 +254,7 @@ class Operations:
         self, kernel: Kernel, volume: Volume, path: str, device: BlockDevice, given: Mapping[str, Value]
     ) -> None:
         disks.attach(kernel, volume, path, device, given, lambda v: self._negotiate(kernel, v))
-        self._tell_disk_states(volume.resource)
+        self.tell_disk_states(volume.resource)
 
     def _negotiate(self, kernel: Kernel, volume: Volume) -> None:
         """D13: connected peers must accept the disk; then the handshake of each decides."""
@@ -313,7 +313,7 @@ class Operations:
             raise (refusal.with_info(*opener_lines(volume)) if refusal.code == -2 else refusal) from None
         kernel.commit(change)
         disks.detach(kernel, volume, "go-diskless")
-        self._tell_disk_states(volume.resource)
+        self.tell_disk_states(volume.resource)
 
     def new_current_uuid(self, kernel: Kernel, volume: Volume, *, clear: bool, resync: bool) -> None:
         """U12-U15."""
@@ -369,13 +369,13 @@ class Operations:
                     change.put(peer, "disk", Disk.UP_TO_DATE)
             owner_kernel.commit(change)
         for _, own, _ in everybody:
-            self._tell_disk_states(own.resource)
+            self.tell_disk_states(own.resource)
 
     def _force_first_sync(self, kernel: Kernel, volume: Volume, connected: list[PeerVolume]) -> None:
         change = Change(volume.resource, "new-c-uuid", forced=True)
         change.put(volume, "disk", Disk.UP_TO_DATE)
         kernel.commit(change)
-        self._tell_disk_states(volume.resource)
+        self.tell_disk_states(volume.resource)
         for peer in connected:
             if peer.disk >= Disk.INCONSISTENT:
                 self.compare_again(peer)

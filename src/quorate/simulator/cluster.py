@@ -1,0 +1,297 @@
+"""A simulated cluster: nodes with DRBD and LVM, networks between them, faults, and the truth about the data.
+
+Guarantees: a run is a function of the seed and the calls; a crashed node loses everything but its disks; nothing of
+the control plane is imported. `scheduler` is anything with `time()` and `call_later()`, so an asyncio loop fits.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from quorate.simulator import disks
+from quorate.simulator.blocks import BlockDevice
+from quorate.simulator.change import Change
+from quorate.simulator.handshake import Decision
+from quorate.simulator.kernel import Kernel
+from quorate.simulator.links import DefaultTiming, Links, Timing
+from quorate.simulator.lvm import PROGRAMS, Lvm
+from quorate.simulator.metatool import MetaTool
+from quorate.simulator.model import Connection, Opener, PeerVolume, Resource, Volume
+from quorate.simulator.network import Network
+from quorate.simulator.operations import Operations
+from quorate.simulator.result import Result
+from quorate.simulator.resync import Resync
+from quorate.simulator.scheduler import Scheduler
+from quorate.simulator.settle import Mode
+from quorate.simulator.setup_tool import SetupTool
+from quorate.simulator.states import Disk, Link
+from quorate.simulator.transactions import Member
+from quorate.simulator.volume_io import DeviceIo, Ledger
+
+
+@dataclass(slots=True)
+class Node:
+    """A machine. `kernel` is replaced when it boots again."""
+
+    name: str
+    kernel: Kernel
+    lvm: Lvm
+    setup: SetupTool
+    meta: MetaTool
+    running: bool = True
+    mapped: dict[str, BlockDevice] = field(default_factory=dict[str, BlockDevice])  # /dev/mapper/...
+
+    def execute(self, argv: Sequence[str], stdin: str = "") -> Result:
+        """Runs one command line to its end and answers what the tool prints."""
+        del stdin
+        if not self.running:
+            return Result(255, "", f"{self.name}: node is down\n")
+        program = argv[0].rsplit("/", 1)[-1]
+        if program == "drbdsetup":
+            return self.setup.execute(argv[1:])
+        if program == "drbdmeta":
+            return self.meta.execute(argv[1:])
+        if program in PROGRAMS:
+            return self.lvm.execute(argv)
+        return Result(127, "", f"{program}: command not found\n")
+
+    def device(self, path: str) -> BlockDevice | None:
+        return self.mapped.get(path) or self.lvm.device(path)
+
+
+class Cluster:
+    """Nodes, networks and the DRBD between them."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        seed: int = 0,
+        nodes: Sequence[str] = (),
+        voter_mode: str = "dynamic",
+        timing: Timing | None = None,
+    ) -> None:
+        self.scheduler = scheduler
+        self.random = random.Random(seed)
+        self.mode = Mode(dynamic_voters=voter_mode == "dynamic")
+        self.nodes: dict[str, Node] = {}
+        self.network = Network(scheduler, self._runs)
+        self._ledgers: dict[str, Ledger] = {}
+        self._values = 0
+        self.resync = Resync(self, scheduler, self._sync_error)
+        chosen = timing if timing is not None else DefaultTiming(self.random.random)
+        self.links = Links(self, self.network, scheduler, chosen, self.node_of, self._after_meeting)
+        self.operations = Operations(self, self.links, self.resync)
+        self.io = DeviceIo(self, self.resync, scheduler.time, self._spread, self._ledger_of, self._fail_own_disk)
+        self.network.listeners.append(self.links.reconsider)
+        for index, name in enumerate(nodes):
+            self.add_node(name, {"default": f"10.0.0.{index + 1}"})
+
+    # --- building ----------------------------------------------------------------------------------------------
+
+    def add_node(self, name: str, addresses: Mapping[str, str]) -> Node:
+        for network, address in addresses.items():
+            self.network.add_interface(name, network, address)
+        lvm = Lvm(name)
+        self.nodes[name] = self._assemble(name, lvm)
+        return self.nodes[name]
+
+    def _assemble(self, name: str, lvm: Lvm) -> Node:
+        kernel = Kernel(name, self.scheduler, self._draw, self.mode)
+        kernel.observers.append(lambda change: self._react(kernel, change))
+
+        def find(path: str) -> BlockDevice | None:
+            return self.nodes[name].device(path)
+
+        def holder(device: BlockDevice) -> int | None:
+            volumes = kernel.minors.values()
+            return next((v.minor for v in volumes if v.backing is not None and v.backing.device is device), None)
+
+        def attached(minor: int) -> bool:
+            volume = kernel.minors.get(minor)
+            return volume is not None and volume.backing is not None
+
+        setup = SetupTool(kernel, self.operations, find)
+        return Node(name, kernel, lvm, setup, MetaTool(name, find, holder, attached))
+
+    def _draw(self) -> int:
+        """A generation number; bit 0 is the role mark and stays clear."""
+        return self.random.getrandbits(63) << 1 | 0x8000000000000000
+
+    def node(self, name: str) -> Node:
+        return self.nodes[name]
+
+    def _runs(self, name: str) -> bool:
+        return name in self.nodes and self.nodes[name].running
+
+    # --- the directory the rules use ---------------------------------------------------------------------------
+
+    def node_of(self, resource: Resource) -> str:
+        owner = self.owner(resource)
+        return owner.kernel.node if owner is not None else ""
+
+    def owner(self, resource: Resource) -> Member | None:
+        for node in self.nodes.values():
+            if node.running and node.kernel.resources.get(resource.name) is resource:
+                return Member(node.kernel, resource)
+        return None
+
+    def other_end(self, connection: Connection) -> tuple[Member, Connection] | None:
+        """By address, as on the wire: names of resources are local (S16), node ids must match both ways."""
+        mine = connection.resource.node_id
+        remotes = {path.remote for path in connection.paths}
+        locals_ = {path.local for path in connection.paths}
+        for address in remotes:
+            interface = self.network.interfaces.get(address.split(":")[1])
+            node = self.nodes.get(interface.node) if interface is not None else None
+            if node is None or not node.running:
+                continue
+            for resource in node.kernel.resources.values():
+                back = resource.connections.get(mine)
+                if back is None or resource.node_id != connection.peer_id:
+                    continue
+                if any(path.local in remotes and path.remote in locals_ for path in back.paths):
+                    return Member(node.kernel, resource), back
+        return None
+
+    def between(self, one: str, other: str) -> list[Connection]:
+        found: list[Connection] = []
+        for here, there in ((one, other), (other, one)):
+            addresses = {a for a, i in self.network.interfaces.items() if i.node == there}
+            node = self.nodes.get(here)
+            for resource in node.kernel.resources.values() if node is not None and node.running else ():
+                found += [c for c in resource.connections.values() if _leads_to(c, addresses)]
+        return found
+
+    # --- reactions ---------------------------------------------------------------------------------------------
+
+    def _react(self, kernel: Kernel, change: Change) -> None:
+        for volume in change.resource.volumes.values():
+            self.io.resume(kernel, volume)
+
+    def _after_meeting(self, peer: PeerVolume, decision: Decision) -> None:
+        self.resync.begin(peer, decision)
+        self.operations.tell_disk_states(peer.connection.resource)
+        other = self.resync.mirror(peer)
+        if other is not None:
+            self.operations.tell_disk_states(other.connection.resource)
+
+    def _spread(self, volume: Volume) -> None:
+        self.operations.tell_disk_states(volume.resource)
+
+    def _sync_error(self, peer: PeerVolume) -> None:
+        owner = self.owner(peer.connection.resource)
+        if owner is not None:
+            self._fail_own_disk(owner.kernel, peer.volume)
+
+    def _fail_own_disk(self, kernel: Kernel, volume: Volume) -> None:
+        """I8: Failed, then Diskless; also with pass_on this version detaches (S19)."""
+        if volume.backing is None or volume.disk <= Disk.FAILED:
+            return
+        change = Change(volume.resource, "local-io-error", forced=True)
+        change.put(volume, "disk", Disk.FAILED)
+        kernel.commit(change)
+        disks.detach(kernel, volume, "go-diskless")
+        self._spread(volume)
+
+    # --- faults ------------------------------------------------------------------------------------------------
+
+    def crash(self, name: str) -> None:
+        """Power loss: everything but the disks is gone; the others notice by silence."""
+        node = self.nodes[name]
+        node.running = False
+        for volume in node.kernel.minors.values():
+            self.io.drop(volume)
+            if volume.backing is not None:
+                volume.backing.device.users -= 1
+        for other in self.nodes:
+            if other != name:
+                self.network.tell(name, other)
+                self._silence(other, name)
+
+    def _silence(self, survivor: str, dead: str) -> None:
+        addresses = {a for a, i in self.network.interfaces.items() if i.node == dead}
+        for resource in self.nodes[survivor].kernel.resources.values():
+            for connection in resource.connections.values():
+                if connection.link is Link.CONNECTED and _leads_to(connection, addresses):
+                    self.links.watch(connection)
+
+    def restart(self, name: str) -> Node:
+        """The machine boots: volume groups are there, no DRBD configuration is loaded."""
+        fresh = self._assemble(name, self.nodes[name].lvm)
+        fresh.mapped = self.nodes[name].mapped
+        self.nodes[name] = fresh
+        for other in self.nodes:
+            if other != name:
+                self.network.tell(name, other)
+        return fresh
+
+    def cut(self, one: str, other: str, network: str | None = None, *, one_way: bool = False) -> None:
+        self.network.set_cut(one, other, network, cut=True)
+        if not one_way:
+            self.network.set_cut(other, one, network, cut=True)
+
+    def heal(self, one: str, other: str, network: str | None = None) -> None:
+        self.network.set_cut(one, other, network, cut=False)
+        self.network.set_cut(other, one, network, cut=False)
+
+    def delay(self, one: str, other: str, seconds: float, network: str | None = None) -> None:
+        self.network.set_delay(one, other, network, seconds)
+
+    def fail_disk(self, name: str, path: str, *, failed: bool = True) -> None:
+        device = self.nodes[name].device(path)
+        if device is None:
+            raise KeyError(f"{name} has no {path}")
+        device.failed = failed  # type: ignore[attr-defined]
+
+    # --- data --------------------------------------------------------------------------------------------------
+
+    def _ledger_of(self, volume: Volume) -> Ledger:
+        return self.truth(volume.resource.name)
+
+    def truth(self, resource: str) -> Ledger:
+        """What was acknowledged to the writers of a resource."""
+        return self._ledgers.setdefault(resource, Ledger())
+
+    def fresh_value(self) -> int:
+        self._values += 1
+        return self._values
+
+    def device(self, node: str, resource: str, volume: int = 0) -> Device:
+        return Device(self, node, resource, volume)
+
+
+def _leads_to(connection: Connection, addresses: set[str]) -> bool:
+    return any(path.remote.split(":")[1] in addresses for path in connection.paths)
+
+
+@dataclass(slots=True)
+class Device:
+    """A DRBD device as a program on a node uses it."""
+
+    cluster: Cluster
+    node: str
+    resource: str
+    number: int
+    opener: Opener | None = None
+
+    def _volume(self) -> Volume:
+        return self.cluster.nodes[self.node].kernel.resource(self.resource).volumes[self.number]
+
+    def open(self, *, write: bool, program: str = "client", pid: int = 1) -> None:
+        kernel = self.cluster.nodes[self.node].kernel
+        self.opener = self.cluster.io.open(kernel, self._volume(), write=write, program=program, pid=pid)
+
+    def close(self) -> None:
+        if self.opener is not None:
+            self.cluster.io.close(self.cluster.nodes[self.node].kernel, self._volume(), self.opener)
+            self.opener = None
+
+    def write(self, block: int, value: int, finish: Callable[[int | None], None] | None = None) -> None:
+        """Writes a block; `finish` gets None when acknowledged, an error number when failed, nothing while it waits."""
+        kernel = self.cluster.nodes[self.node].kernel
+        self.cluster.io.write(kernel, self._volume(), block, (value,), finish or (lambda _: None))
+
+    def read(self, block: int) -> int:
+        return self.cluster.io.read(self._volume(), block)
