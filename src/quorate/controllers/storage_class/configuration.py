@@ -14,7 +14,6 @@ from quorate.api.replicated_storage_class import (
 from quorate.api.replicated_storage_pool import EligibleNode, ReplicatedStoragePool
 from quorate.api.replicated_storage_pool import ReadyCondition as PoolReadyCondition
 from quorate.api.replicated_volume import VolumeConfiguration
-from quorate.api.times import format as format_time
 from quorate.api.value import replace
 from quorate.datamesh.layout import Layout, is_valid, layout_of
 
@@ -196,6 +195,6 @@ def with_condition(
         reason=reason,
         message=message,
         generation=found.metadata.generation,
-        now=format_time(now),
+        now=now,
     )
     return status if changed is status.conditions else replace(status, conditions=changed)

@@ -152,7 +152,7 @@ def _with_ready(
         reason=verdict.reason,
         message=verdict.message,
         generation=pool.metadata.generation,
-        now=times.format(now),
+        now=now,
     )
     return replace(status, conditions=changed, phase=verdict.phase, message=verdict.message)
 
