@@ -7,13 +7,15 @@ the control plane is imported. `scheduler` is anything with `time()` and `call_l
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quorate.simulator import disks
 from quorate.simulator.blocks import BlockDevice
 from quorate.simulator.change import Change
+from quorate.simulator.events import EventFeed, dump
 from quorate.simulator.handshake import Decision
+from quorate.simulator.host import SimulatedHost
 from quorate.simulator.kernel import Kernel
 from quorate.simulator.links import DefaultTiming, Links, Timing
 from quorate.simulator.lvm import PROGRAMS, Lvm
@@ -79,6 +81,8 @@ class Cluster:
         self.network = Network(scheduler, self._runs)
         self._ledgers: dict[str, Ledger] = {}
         self._values = 0
+        self._hosts: dict[str, SimulatedHost] = {}
+        self._feeds: dict[str, list[EventFeed]] = {}
         self.resync = Resync(self, scheduler, self._sync_error)
         chosen = timing if timing is not None else DefaultTiming(self.random.random)
         self.links = Links(self, self.network, scheduler, chosen, self.node_of, self._after_meeting)
@@ -166,7 +170,31 @@ class Cluster:
 
     # --- reactions ---------------------------------------------------------------------------------------------
 
+    def host(self, name: str) -> SimulatedHost:
+        """The node as an agent uses it; one object per node, so faults set on it stay."""
+        return self._hosts.setdefault(name, SimulatedHost(self, name))
+
+    async def event_lines(self, name: str, argv: Sequence[str]) -> AsyncIterator[str]:
+        """`drbdsetup events2`: the dump, then every change, until the node stops or the reader leaves."""
+        feed = EventFeed(stamped="--timestamps" in argv, clock=self.scheduler.time)
+        kernel = self.nodes[name].kernel
+        feed.queue.extend(feed.dress(line) for line in dump(list(kernel.resources.values())))
+        feeds = self._feeds.setdefault(name, [])
+        feeds.append(feed)
+        try:
+            while "--now" not in argv or feed.queue:
+                while feed.queue:
+                    yield feed.queue.popleft()
+                if not self.nodes[name].running or self.nodes[name].kernel is not kernel:
+                    return
+                feed.ready.clear()
+                await feed.ready.wait()
+        finally:
+            feeds.remove(feed)
+
     def _react(self, kernel: Kernel, change: Change) -> None:
+        for feed in self._feeds.get(kernel.node, ()):
+            feed.offer(change)
         for volume in change.resource.volumes.values():
             self.io.resume(kernel, volume)
 
@@ -201,6 +229,8 @@ class Cluster:
         """Power loss: everything but the disks is gone; the others notice by silence."""
         node = self.nodes[name]
         node.running = False
+        for feed in self._feeds.get(name, ()):
+            feed.ready.set()
         for volume in node.kernel.minors.values():
             self.io.drop(volume)
             if volume.backing is not None:
