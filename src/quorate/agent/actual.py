@@ -42,7 +42,7 @@ class ActualPeer:
     """Bytes."""
     resync_done: float | None = None
     paths: tuple[ActualPath, ...] = ()
-    net: Options = NO_OPTIONS
+    net: Options = field(default_factory=lambda: NO_OPTIONS)
     device: Options | None = None
     """Peer device options; None while there is no volume."""
 
@@ -82,7 +82,7 @@ class ActualVolume:
     size: int = 0
     """Bytes."""
     backing_disk: str = ""
-    disk_options: Options = NO_OPTIONS
+    disk_options: Options = field(default_factory=lambda: NO_OPTIONS)
 
     @property
     def attached(self) -> bool:
@@ -100,7 +100,7 @@ class ActualResource:
     suspended: bool = False
     suspended_quorum: bool = False
     force_io_failures: bool = False
-    options: Options = NO_OPTIONS
+    options: Options = field(default_factory=lambda: NO_OPTIONS)
     volume: ActualVolume | None = None
     surplus_volumes: int = 0
     peers: tuple[ActualPeer, ...] = ()

@@ -4,13 +4,13 @@ Theory of operation
 
 * Order of facts/agent 1.7: resource, options, minor, link, disk, peers, size, role. One change: q and qmr are raised
   before the peers are touched and lowered after (decision 5), so that in between the stricter of the two holds.
-* A plan is valid for the observation it was made from. `attach` is planned only where `show` and `status` both say "no disk",
-  the metadata tool itself just found the disk free, and used metadata got its log applied: a second attach of an attached
-  minor can crash the node (S15b), and unclean metadata is refused (165).
+* A plan is valid for the observation it was made from. `attach` is planned only where `show` and `status` both say
+  "no disk", the metadata tool itself just found the disk free, and used metadata got its log applied: a second attach
+  of an attached minor can crash the node (S15b), and unclean metadata is refused (165).
 * Metadata is created only where none exists; a disk with another identity is refused, never touched.
 * Options of the peer device stand before `connect`, so no bitmap slot is wasted and no wrong quorum moment exists (T4).
-* A peer that is no longer wanted is disconnected, deleted and forgotten: it counts as a voter until it is forgotten (S9).
-* `down` is planned only while nobody has the device open: with a read-only opener it would dismantle half a resource (S4b).
+* A peer that is no longer wanted is disconnected, deleted and forgotten: it counts until it is forgotten (S9).
+* `down` is planned only while nobody has the device open: a read-only opener makes it dismantle half a resource (S4b).
 * An empty plan means: as intended. The caller runs the steps, observes again and plans again; a command that returned 0
   without effect shows up as the same plan twice.
 """
@@ -207,7 +207,7 @@ def _plan_attach(observation: Observation, volume: ActualVolume, intended: Inten
 
 
 def _ends_round(steps: tuple[Step, ...]) -> bool:
-    """After metadata work the disk is looked at again before `attach`; a detach settles before anything else is decided."""
+    """After metadata work the disk is looked at again before `attach`; a detach settles before anything else."""
     last = steps[-1] if steps else None
     return isinstance(last, Command) and (last.argv[0] == "drbdmeta" or last.verb == "detach")
 

@@ -2,9 +2,9 @@
 
 Exit code 0 of an option change proves nothing: a Primary stores a higher q without enforcing it (S12, X7). So the agent
 computes which flags the kernel's rule (R1, R2 and the tie-break of facts/kernel-quorum) allows for what it sees. Two
-things are not visible in `status`: whether a missing voter is *quorumless* or *unknown*, and whether the node had quorum
-until now (the tie-break keeps quorum, it never gives it). Both are tried; the result is the set of possible flags. The
-kernel's flag outside of that set means: the stored options are not in force.
+things are not visible in `status`: whether a missing voter is *quorumless* or *unknown*, and whether the node had
+quorum until now (the tie-break keeps quorum, it never gives it). Both are tried; the result is the set of possible
+flags. The kernel's flag outside of that set means: the stored options are not in force.
 """
 
 from __future__ import annotations
