@@ -41,12 +41,6 @@ class OrderedTaskGroup(asyncio.TaskGroup):
         self._tasks = _OrderedTasks()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-async def stop_task(task: asyncio.Task[None]) -> None:
-    """Cancel one task and wait until it ended; its own failure is not ours."""
-    task.cancel()
-    await asyncio.wait((task,))
-
-
 class KeyedLocks(Generic[Key]):
     """One lock per key, kept only while somebody holds it or waits for it."""
 
