@@ -6,7 +6,10 @@ import importlib
 
 import click
 
-COMMANDS = {"crds": "Print the CustomResourceDefinitions, or write them to a directory."}
+COMMANDS = {
+    "crds": "Print the CustomResourceDefinitions, or write them to a directory.",
+    "replay": "Replay recorded DRBD scenarios against the simulated kernel.",
+}
 """Commands and their short help; module `quorate.cli.<name>` has the click command `command`."""
 
 

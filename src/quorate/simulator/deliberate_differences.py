@@ -1,0 +1,62 @@
+"""The one list of what the replay does not compare, each with its reason. Everything else is compared.
+
+`UNCOMPARED` are fields of the recorded status that measure work or the machine instead of the state of DRBD.
+`DELIBERATE` are single recorded outcomes that the model does not reproduce on purpose; each names what was recorded,
+so that it stays visible in the documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+_TRAFFIC = "a counter of work done; it depends on request splitting and on what else the machine read"
+_PROGRESS = "the speed of a resync on the emulated machine; the replay compares that it runs and how it ends"
+_MOMENT = "what was in flight in the instant of the snapshot"
+
+UNCOMPARED: Final = {
+    "read": _TRAFFIC,
+    "written": _TRAFFIC,
+    "al-writes": _TRAFFIC,
+    "bm-writes": _TRAFFIC,
+    "received": _TRAFFIC,
+    "sent": _TRAFFIC,
+    "upper-pending": _MOMENT,
+    "lower-pending": _MOMENT,
+    "pending": _MOMENT,
+    "unacked": _MOMENT,
+    "ap-in-flight": _MOMENT,
+    "rs-in-flight": _MOMENT,
+    "congested": _MOMENT,
+    "rs-total": _PROGRESS,
+    "rs-dt-start-ms": _PROGRESS,
+    "rs-paused-ms": _PROGRESS,
+    "rs-dt0-ms": _PROGRESS,
+    "rs-db0-sectors": _PROGRESS,
+    "rs-dt1-ms": _PROGRESS,
+    "rs-db1-sectors": _PROGRESS,
+    "rs-failed": _PROGRESS,
+    "rs-same-csum": _PROGRESS,
+    "want": _PROGRESS,
+    "db0/dt0 [MiB/s]": _PROGRESS,
+    "db1/dt1 [MiB/s]": _PROGRESS,
+    "db/dt [MiB/s]": _PROGRESS,
+    "estimated-seconds-to-finish": _PROGRESS,
+    "percent-resync-done": _PROGRESS,
+}
+
+WHILE_SYNCING: Final = {
+    "out-of-sync": _PROGRESS,
+    "percent-in-sync": _PROGRESS,
+}
+"""Not compared between groups, where a resync may be half done; compared wherever the cluster has settled."""
+
+
+class Deliberate(NamedTuple):
+    scenario: str
+    step: int
+    recorded: str
+    reason: str
+
+
+DELIBERATE: Final[tuple[Deliberate, ...]] = ()
+"""Filled only after a mismatch was understood; an entry is not a way to make a number look better."""

@@ -1,0 +1,194 @@
+"""The few shell forms that occur in recorded command lines, run against a simulated node.
+
+Guarantees: what is not DRBD, LVM or dd is skipped with a reason and never guessed; a line is recognised by its form,
+not by the scenario it came from.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import Final
+
+from quorate.simulator.blocks import BLOCK, DeviceError, digest
+from quorate.simulator.cluster import Cluster
+from quorate.simulator.lvm import PROGRAMS
+from quorate.simulator.model import Opener
+from quorate.simulator.result import OK, Result
+
+_TIMEOUT: Final = re.compile(r"timeout (\d+) (.*)\Z", re.DOTALL)
+_HOLD: Final = re.compile(r"sh -c 'exec 3(<>?)(/dev/drbd\d+); exec sleep \d+'")
+_BACKGROUND: Final = re.compile(r"rm -f (\S+); \((dd .*?); echo exit \$\? ?> ?\S+\).* & echo started\Z")
+_DIGEST: Final = re.compile(r"(dd if=/dev/(?!drbd)\S+ .*?) \| md5sum\Z")
+_DRBD_DEVICE: Final = re.compile(r"/dev/drbd(\d+)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    reason: str
+
+
+Outcome = Result | Skipped | None
+"""None: the command hangs."""
+
+
+@dataclass(slots=True)
+class Shell:
+    """Runs recorded lines; remembers what background programs left behind."""
+
+    cluster: Cluster
+    files: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    holders: dict[str, list[tuple[int, Opener]]] = field(default_factory=dict[str, list[tuple[int, Opener]]])
+    pids: int = 4000
+
+    def run(self, node: str, line: str) -> Outcome:
+        wrapped = _TIMEOUT.match(line)
+        if wrapped is not None:
+            return self.run(node, wrapped.group(2))
+        if (hold := _HOLD.match(line)) is not None:
+            return self._hold(node, hold.group(2), write=hold.group(1) == "<>")
+        if (background := _BACKGROUND.match(line)) is not None:
+            return self._background(node, background.group(1), background.group(2))
+        if (content := _DIGEST.match(line)) is not None:
+            return self._digest(node, content.group(1))
+        if line.startswith("for p in $(pidof sleep)"):
+            return self._release(node)
+        if line.startswith("cat /tmp/") and ";" not in line:
+            return self._cat(node, line.split()[1])
+        if any(mark in line for mark in (";", "|", "&", "$(", ">")):
+            return Skipped("a shell line with more than one program")
+        return self._single(node, line)
+
+    def _single(self, node: str, line: str) -> Outcome:
+        try:
+            argv = shlex.split(line)
+        except ValueError:
+            return Skipped("not a command line")
+        if not argv:
+            return Skipped("empty")
+        if argv[0] in ("drbdsetup", "drbdmeta") or argv[0] in PROGRAMS:
+            return self.cluster.node(node).execute(argv)
+        if argv[0] == "dd":
+            return self._dd(node, argv[1:])
+        return Skipped(f"{argv[0]} is neither DRBD nor LVM nor dd")
+
+    # --- dd ----------------------------------------------------------------------------------------------------
+
+    def _dd(self, node: str, words: list[str]) -> Outcome:
+        given = dict(word.split("=", 1) for word in words if "=" in word)
+        source, target = given.get("if", ""), given.get("of", "")
+        size = _bytes(given.get("bs", "512"))
+        count = int(given.get("count", "0"))
+        blocks = max(1, size // BLOCK)
+        if _DRBD_DEVICE.match(target):
+            return self._write(node, target, int(given.get("seek", "0")) * blocks, count * blocks)
+        if _DRBD_DEVICE.match(source):
+            return self._read(node, source, int(given.get("skip", "0")) * blocks, count * blocks)
+        return Skipped("dd that does not touch a DRBD device")
+
+    def _write(self, node: str, path: str, start: int, count: int) -> Outcome:
+        kernel = self.cluster.node(node).kernel
+        volume = kernel.minors.get(int(path.removeprefix("/dev/drbd")))
+        if volume is None:
+            return Result(1, "", f"dd: can't open '{path}': No such device or address\n")
+        try:
+            opener = self.cluster.io.open(kernel, volume, write=True, program="dd", pid=self._pid())
+        except DeviceError as error:
+            return Result(1, "", f"dd: can't open '{path}': {error.strerror}\n")
+        answers: list[int | None] = []
+
+        def finish(error: int | None) -> None:
+            answers.append(error)
+            self.cluster.io.close(kernel, volume, opener)
+
+        values = tuple(self.cluster.fresh_value() for _ in range(count))
+        self.cluster.io.write(kernel, volume, start, values, finish)
+        if not answers:
+            return None
+        return OK if answers[0] is None else Result(1, "", f"dd: error writing '{path}': Input/output error\n")
+
+    def _read(self, node: str, path: str, start: int, count: int) -> Outcome:
+        kernel = self.cluster.node(node).kernel
+        volume = kernel.minors.get(int(path.removeprefix("/dev/drbd")))
+        if volume is None:
+            return Result(1, "", f"dd: can't open '{path}': No such device or address\n")
+        try:
+            opener = self.cluster.io.open(kernel, volume, write=False, program="dd", pid=self._pid())
+        except DeviceError as error:
+            return Result(1, "", f"dd: can't open '{path}': {error.strerror}\n")
+        try:
+            for block in range(start, start + count):
+                self.cluster.io.read(volume, block)
+        except DeviceError as error:
+            return Result(1, "", f"dd: error reading '{path}': {error.strerror}\n")
+        finally:
+            self.cluster.io.close(kernel, volume, opener)
+        return OK
+
+    def _digest(self, node: str, line: str) -> Outcome:
+        given = dict(word.split("=", 1) for word in line.split()[1:] if "=" in word)
+        device = self.cluster.node(node).device(given["if"])
+        if device is None:
+            return Skipped("no such device")
+        blocks = _bytes(given.get("bs", "512")) * int(given.get("count", "0")) // BLOCK
+        return Result(0, f"{digest(device, 0, blocks)}  -\n")
+
+    # --- programs in the background ----------------------------------------------------------------------------
+
+    def _hold(self, node: str, path: str, *, write: bool) -> Outcome:
+        kernel = self.cluster.node(node).kernel
+        minor = int(path.removeprefix("/dev/drbd"))
+        volume, pid = kernel.minors.get(minor), self._pid()
+        if volume is not None:
+            try:
+                opener = self.cluster.io.open(kernel, volume, write=write, program="sh", pid=pid)
+            except DeviceError:
+                return Result(0, f"pid {pid}\n")  # the shell in the background fails, the line itself does not
+            self.holders.setdefault(node, []).append((minor, opener))
+        return Result(0, f"pid {pid}\n")
+
+    def _release(self, node: str) -> Outcome:
+        kernel = self.cluster.node(node).kernel
+        for minor, opener in self.holders.pop(node, []):
+            volume = kernel.minors.get(minor)
+            if volume is not None and opener in volume.openers:
+                self.cluster.io.close(kernel, volume, opener)
+        return OK
+
+    def _background(self, node: str, target: str, command: str) -> Outcome:
+        self.files.pop((node, target), None)
+        given = dict(word.split("=", 1) for word in command.split()[1:] if "=" in word)
+        kernel = self.cluster.node(node).kernel
+        volume = kernel.minors[int(given["of"].removeprefix("/dev/drbd"))]
+        try:
+            opener = self.cluster.io.open(kernel, volume, write=True, program="dd", pid=self._pid())
+        except DeviceError:
+            self.files[node, target] = "exit 1\n"
+            return Result(0, "started\n")
+        blocks = _bytes(given["bs"]) // BLOCK
+
+        def finish(error: int | None) -> None:
+            self.files[node, target] = f"exit {0 if error is None else 1}\n"
+            self.cluster.io.close(kernel, volume, opener)
+
+        values = tuple(self.cluster.fresh_value() for _ in range(int(given["count"]) * blocks))
+        self.cluster.io.write(kernel, volume, int(given.get("seek", "0")) * blocks, values, finish)
+        return Result(0, "started\n")
+
+    def _cat(self, node: str, path: str) -> Outcome:
+        if path == "/tmp/bgw":
+            return Skipped("output of a loop in the background")
+        text = self.files.get((node, path))
+        if text is None:
+            return Result(1, "", f"cat: can't open '{path}': No such file or directory\n")
+        return Result(0, text)
+
+    def _pid(self) -> int:
+        self.pids += 1
+        return self.pids
+
+
+def _bytes(text: str) -> int:
+    scale = {"k": 1 << 10, "M": 1 << 20}.get(text[-1], 1)
+    return int(text.rstrip("kM")) * scale
