@@ -9,6 +9,7 @@ import click
 COMMANDS = {
     "crds": "Print the CustomResourceDefinitions, or write them to a directory.",
     "replay": "Replay recorded DRBD scenarios against the simulated kernel.",
+    "up": "Serve the API on this machine, without a cluster.",
 }
 """Commands and their short help; module `quorate.cli.<name>` has the click command `command`."""
 

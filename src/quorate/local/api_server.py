@@ -1,8 +1,9 @@
 """The embedded API server: store, rules and background work behind one object.
 
-`transport()` gives an in-process `Transport`; `serve` offers the same over HTTP on the loopback interface. The server has no task of its
-own: background work (garbage collection, ending namespaces, grace periods) is scheduled on the running loop when a change asks for it,
-so a virtual loop runs it deterministically and a server at rest costs nothing.
+`transport()` gives an in-process `Transport`; `serve` offers the same over HTTP on the loopback interface. The server
+has no task of its own: background work (garbage collection, ending namespaces, grace periods) is scheduled on the
+running loop when a change asks for it, so a virtual loop runs it deterministically and a server at rest costs
+nothing.
 """
 
 from __future__ import annotations

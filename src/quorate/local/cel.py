@@ -1,12 +1,13 @@
 """CEL rules of a schema (`x-kubernetes-validations`), behind one small interface.
 
-`RuleSet.errors(new, old)` walks an object with its schema and gives the field errors of failing rules. Evaluation errors come
-back as values and become field errors, never exceptions. Each object below which rules stand is bound once and all its
-rules are evaluated against that binding. Programs are compiled on first use and shared between equal rules.
+`RuleSet.errors(new, old)` walks an object with its schema and gives the field errors of failing rules. Evaluation
+errors come back as values and become field errors, never exceptions. Each object below which rules stand is bound
+once and all its rules are evaluated against that binding. Programs are compiled on first use and shared between equal
+rules.
 
 Kubernetes' semantics: transition rules (`oldSelf`) run only where a comparable old value exists, or always with
-`optionalOldSelf`; rules without `oldSelf` do not run on parts that did not change (ratcheting); at the root, of `metadata` only `name` and
-`generateName` can be seen.
+`optionalOldSelf`; rules without `oldSelf` do not run on parts that did not change (ratcheting); at the root, of
+`metadata` only `name` and `generateName` can be seen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The Kubernetes extension functions of CEL that are not part of the CEL library itself: quantities, regexes, lists, addresses.
+"""The Kubernetes extension functions of CEL that are not part of the CEL library itself: quantities, regexes, lists,
+addresses.
 
-CEL for Python cannot carry opaque values, so a quantity is a map with its value in nano units; equal quantities are equal
-maps, whatever their notation (`quantity('1Gi') == quantity('1024Mi')`).
+CEL for Python cannot carry opaque values, so a quantity is a map with its value in nano units; equal quantities are
+equal maps, whatever their notation (`quantity('1Gi') == quantity('1024Mi')`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions: their own kind, their validation, and the kinds they define.
 
-A CRD becomes served in the write that stores it. Its conditions `NamesAccepted` and `Established` are true from the start: there is
-nobody else to compete with for the names.
+A CRD becomes served in the write that stores it. Its conditions `NamesAccepted` and `Established` are true from the
+start: there is nobody else to compete with for the names.
 """
 
 from __future__ import annotations
@@ -219,9 +219,8 @@ def _validate_version(version: JsonObject, path: str) -> list[FieldError]:
     if schema.get("type") != "object":
         errors.append(invalid_value(f"{where}.type", schema.get("type"), "must be object at the root"))
     _check_structural(schema, where, errors)
-    for error in RuleSet(compile_structure(schema)).compile_errors():
-        errors.append(FieldError(error.type, f"{path}.schema.{error.path}", error.value, error.detail))
-    return errors
+    broken = RuleSet(compile_structure(schema)).compile_errors()
+    return errors + [FieldError(each.type, f"{path}.schema.{each.path}", each.value, each.detail) for each in broken]
 
 
 def _check_structural(schema: JsonObject, path: str, errors: list[FieldError]) -> None:

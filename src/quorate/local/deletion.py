@@ -1,7 +1,7 @@
 """Deleting objects: preconditions, finalizers, grace periods and propagation policies.
 
-An object without anything that holds it goes at once; otherwise it gets a `deletionTimestamp` and stays until its last finalizer
-is removed. `Orphan` and `Foreground` are finalizers that the garbage collector works off.
+An object without anything that holds it goes at once; otherwise it gets a `deletionTimestamp` and stays until its
+last finalizer is removed. `Orphan` and `Foreground` are finalizers that the garbage collector works off.
 """
 
 from __future__ import annotations

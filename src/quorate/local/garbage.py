@@ -1,8 +1,8 @@
 """Garbage collection: dependents follow their owners, foreground and orphan deletions are worked off.
 
-Owner references are compared by uid. An object all of whose owners are gone is deleted; one that still has an owner only loses the
-dangling references. Work is remembered in a queue that is filled by the store's changes and drained by `collect`; after a restart the
-queue is rebuilt from the objects themselves, so nothing depends on its survival.
+Owner references are compared by uid. An object all of whose owners are gone is deleted; one that still has an owner
+only loses the dangling references. Work is remembered in a queue that is filled by the store's changes and drained by
+`collect`; after a restart the queue is rebuilt from the objects themselves, so nothing depends on its survival.
 """
 
 from __future__ import annotations

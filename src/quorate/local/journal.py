@@ -1,8 +1,8 @@
 """The `Journal` port: where accepted writes become durable.
 
-The store keeps all objects in memory and appends every change to its journal in order of version. A journal promises: once
-it has called `on_durable(version)`, every change up to that version survives a crash of the process and is given back by
-`load`. The API server releases no answer and no watch event that rests on a version which is not durable yet.
+The store keeps all objects in memory and appends every change to its journal in order of version. A journal promises:
+once it has called `on_durable(version)`, every change up to that version survives a crash of the process and is given
+back by `load`. The API server releases no answer and no watch event that rests on a version which is not durable yet.
 
 * `MemoryJournal`: nothing survives, everything is durable at once.
 * `SimulatedJournal`: durable after a simulated fsync on the running loop; a crash loses the unsynced tail.

@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = "dict[str, Json]"
 
 _DECODER = msgspec.json.Decoder()

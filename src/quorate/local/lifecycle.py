@@ -1,4 +1,5 @@
-"""What the control plane of a cluster does behind the API: namespaces and CRDs empty themselves, pods end after their grace period.
+"""What the control plane of a cluster does behind the API: namespaces and CRDs empty themselves, pods end after their
+grace period.
 
 `Lifecycle.step` does what is due now and says when to be called again.
 """

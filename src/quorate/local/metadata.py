@@ -1,4 +1,5 @@
-"""Rules for `metadata` that hold for every kind: names, labels, finalizers, owner references, what an update may change.
+"""Rules for `metadata` that hold for every kind: names, labels, finalizers, owner references, what an update may
+change.
 
 The texts follow `k8s.io/apimachinery/pkg/api/validation`.
 """
@@ -154,9 +155,8 @@ def _validate_owners(owners: Json) -> list[FieldError]:
         for key, text in (("apiVersion", "version must not be empty"), ("kind", "must not be empty")):
             if not as_text(owner.get(key)):
                 errors.append(invalid_value(f"{path}.{key}", as_text(owner.get(key)), text))
-        for key in ("name", "uid"):
-            if not as_text(owner.get(key)):
-                errors.append(invalid_value(f"{path}.{key}", as_text(owner.get(key)), "must not be empty"))
+        missing = [key for key in ("name", "uid") if not as_text(owner.get(key))]
+        errors += [invalid_value(f"{path}.{key}", "", "must not be empty") for key in missing]
         if owner.get("controller") is True:
             controllers.append(f"{owner.get('apiVersion')}/{owner.get('kind')}/{owner.get('name')}")
     if len(controllers) > 1:

@@ -1,6 +1,7 @@
 """OpenAPI documents: `kubectl explain`, client-side validation and merge keys for strategic patches come from here.
 
-Version 3 has one document per group and version, version 2 one for everything. Both hold the same schemas; references differ.
+Version 3 has one document per group and version, version 2 one for everything. Both hold the same schemas; references
+differ.
 """
 
 from __future__ import annotations
@@ -145,9 +146,7 @@ def _operation(kind: Kind, action: str, answer: str, path: str, *, v3: bool) -> 
     else:
         described["schema"] = ref
     parameters: list[Json] = [_parameter(name, "query", v3=v3) for name in _QUERY[action]]
-    for name in ("namespace", "name"):
-        if f"{{{name}}}" in path:
-            parameters.append(_parameter(name, "path", v3=v3))
+    parameters += [_parameter(name, "path", v3=v3) for name in ("namespace", "name") if f"{{{name}}}" in path]
     operation: JsonObject = {
         "description": f"{action} {kind.kind}",
         "operationId": f"{action}{kind.group.title().replace('.', '')}{kind.version.title()}{kind.kind}{path.count('/')}",

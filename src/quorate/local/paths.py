@@ -1,6 +1,7 @@
 """Which resource a URL path names.
 
-`/api/v1/…` is the core group, `/apis/<group>/<version>/…` every other; below, `namespaces/<ns>/<plural>/<name>/<subresource>`.
+`/api/v1/…` is the core group, `/apis/<group>/<version>/…` every other; below,
+`namespaces/<ns>/<plural>/<name>/<subresource>`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lists: selection, consistent pages, reads of the past.
 
-A continue token carries the version of the first page and the last key given out; later pages are read from the history at
-that version, so all pages together are one snapshot. When the history no longer reaches back, the answer is 410 with a
-token that continues inconsistently, as in Kubernetes.
+A continue token carries the version of the first page and the last key given out; later pages are read from the
+history at that version, so all pages together are one snapshot. When the history no longer reaches back, the answer
+is 410 with a token that continues inconsistently, as in Kubernetes.
 """
 
 from __future__ import annotations

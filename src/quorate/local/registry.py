@@ -139,10 +139,11 @@ class Registry:
     def replace(self, target: Target, body: Json, options: WriteOptions, *, status: bool = False) -> Outcome:
         obj = admission.decoded(target.kind, body)
         admission.check_identity(obj, target.key[0], target.name)
-        if target.kind.strategy.create_on_update and self.store.get(target.kind.storage, target.key) is None:
-            if as_text(dig(obj, "metadata", "resourceVersion")) in ("", "0"):
-                obj = with_metadata(obj, name=target.name, resourceVersion=None)
-                return self.create(target.kind, target.namespace, obj, options)
+        unversioned = as_text(dig(obj, "metadata", "resourceVersion")) in ("", "0")
+        missing = self.store.get(target.kind.storage, target.key) is None
+        if target.kind.strategy.create_on_update and unversioned and missing:
+            obj = with_metadata(obj, name=target.name, resourceVersion=None)
+            return self.create(target.kind, target.namespace, obj, options)
         return self._update(target, lambda old: obj, options, status=status, replace=True)
 
     def patch(self, target: Target, media_type: str, patch: Json, options: WriteOptions, *, status: bool) -> Outcome:

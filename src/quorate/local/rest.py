@@ -1,7 +1,8 @@
 """The REST face of the API: one synchronous function from a request to a reply.
 
-No sockets and no waiting here: the in-process transport and the HTTP server both call `Rest.handle` and hold the reply back until the
-version it rests on is durable. Every failure is a `Status` object; nothing is changed by a refused request.
+No sockets and no waiting here: the in-process transport and the HTTP server both call `Rest.handle` and hold the
+reply back until the version it rests on is durable. Every failure is a `Status` object; nothing is changed by a
+refused request.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The store: all objects in memory, one rising version, a bounded history per table.
 
-Guarantees: every change gets the next version, which becomes the object's `resourceVersion`; readers of the past (`at`) and
-watchers (`since`) see exactly the history, or `Compacted` when it is no longer kept; a stored object is never modified; no
-change is shown by `since` before the journal made it durable, and `wait_durable` holds answers back until then.
+Guarantees: every change gets the next version, which becomes the object's `resourceVersion`; readers of the past
+(`at`) and watchers (`since`) see exactly the history, or `Compacted` when it is no longer kept; a stored object is
+never modified; no change is shown by `since` before the journal made it durable, and `wait_durable` holds answers
+back until then.
 
 The store knows nothing about kinds: rules live in `registry.py`.
 """
@@ -71,7 +72,7 @@ class Table:
     ordered: list[Key] | None = None
     listeners: dict[int, Callable[[], None]] = field(default_factory=dict[int, Callable[[], None]])
 
-    def keys(self) -> list[Key]:
+    def sorted_keys(self) -> list[Key]:
         if self.ordered is None:
             self.ordered = sorted(self.objects)
         return self.ordered
@@ -119,7 +120,7 @@ class Store:
     def all(self, table: str) -> list[tuple[Key, Stored]]:
         """The objects of a table in the order of their keys."""
         found = self.table(table)
-        return [(key, found.objects[key]) for key in found.keys()]
+        return [(key, found.objects[key]) for key in found.sorted_keys()]
 
     def at(self, table: str, version: int) -> list[tuple[Key, Stored]]:
         """The objects as they were at `version`, in the order of their keys."""

@@ -1,8 +1,8 @@
 """Strategic merge patch for built-in kinds, driven by the merge keys in their schemas.
 
-Lists merge by key or as sets where the schema says so (`conditions` by type, `finalizers`, `ownerReferences` by uid) and are
-replaced otherwise (`taints`). Directives: `$patch` (delete, replace, merge), `$retainKeys`, `$deleteFromPrimitiveList/…`,
-`$setElementOrder/…`.
+Lists merge by key or as sets where the schema says so (`conditions` by type, `finalizers`, `ownerReferences` by uid)
+and are replaced otherwise (`taints`). Directives: `$patch` (delete, replace, merge), `$retainKeys`,
+`$deleteFromPrimitiveList/…`, `$setElementOrder/…`.
 """
 
 from __future__ import annotations

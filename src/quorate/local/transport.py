@@ -1,6 +1,7 @@
 """The in-process transport: requests reach the embedded API server without a socket.
 
-Answers are held back until they are durable. Works on any asyncio loop, a virtual one included: it uses no threads and no real time.
+Answers are held back until they are durable. Works on any asyncio loop, a virtual one included: it uses no threads
+and no real time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Watches: the changes of one table from a version on, as a stream of JSON lines.
 
-A watcher is a cursor into the table's history; it holds no queue, so a slow reader costs nothing and is told to start over (410)
-when the history moves on without it. Guarantees: every durable change of a selected object exactly once and in order; an object
-that leaves the selection is reported as deleted, one that enters as added; bookmarks never overtake changes.
+A watcher is a cursor into the table's history; it holds no queue, so a slow reader costs nothing and is told to start
+over (410) when the history moves on without it. Guarantees: every durable change of a selected object exactly once
+and in order; an object that leaves the selection is reported as deleted, one that enters as added; bookmarks never
+overtake changes.
 """
 
 from __future__ import annotations
