@@ -83,6 +83,7 @@ class Cluster:
         self._values = 0
         self._hosts: dict[str, SimulatedHost] = {}
         self._feeds: dict[str, list[EventFeed]] = {}
+        self._telling: set[int] = set()
         self.resync = Resync(self, scheduler, self._sync_error)
         chosen = timing if timing is not None else DefaultTiming(self.random.random)
         self.links = Links(self, self.network, scheduler, chosen, self.node_of, self._after_meeting)
@@ -197,6 +198,21 @@ class Cluster:
             feed.offer(change)
         for volume in change.resource.volumes.values():
             self.io.resume(kernel, volume)
+        if any(isinstance(target, Volume) and name in _TOLD for target, name, _, _ in change.differences()):
+            self._tell_soon(change.resource)
+
+    def _tell_soon(self, resource: Resource) -> None:
+        """State messages travel: neighbours learn of a change a moment later, once for many changes."""
+        if id(resource) in self._telling:
+            return
+        self._telling.add(id(resource))
+
+        def tell() -> None:
+            self._telling.discard(id(resource))
+            if self.owner(resource) is not None:
+                self.operations.tell_disk_states(resource)
+
+        self.scheduler.call_later(_MESSAGE, tell)
 
     def _after_meeting(self, peer: PeerVolume, decision: Decision) -> None:
         self.resync.begin(peer, decision)
@@ -290,6 +306,10 @@ class Cluster:
 
     def device(self, node: str, resource: str, volume: int = 0) -> Device:
         return Device(self, node, resource, volume)
+
+
+_TOLD = frozenset({"disk", "quorum"})
+_MESSAGE = 0.005
 
 
 def _leads_to(connection: Connection, addresses: set[str]) -> bool:

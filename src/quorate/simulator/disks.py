@@ -76,6 +76,7 @@ def attach(
     kernel.commit(change)
     volume.backing = Backing(path, device, metadata, {**compute_defaults(DISK), **given})
     device.users += 1
+    volume.resource.ordered = True
     try:
         take_slots(volume, metadata)
         metadata.node_id = volume.resource.node_id

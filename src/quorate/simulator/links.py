@@ -41,6 +41,10 @@ _HANDSHAKE_NET = (
 )
 
 
+RETRY = 0.1
+"""How soon a held-up cluster-wide change is tried again."""
+
+
 class Timing(Protocol):
     """Durations that belong to the environment; replay and tests may supply their own."""
 
@@ -268,9 +272,16 @@ class Links:
         self.dial(connection)
 
     def probe(self, member: Member) -> None:
-        """The empty transaction after a loss: drops unreachable members and settles a doubtful disk (D5, D6)."""
+        """The empty transaction after a loss: drops unreachable members and settles a doubtful disk (D5, D6).
+
+        A participant whose own link is dead without having noticed holds the transaction up until it does; the
+        recorded initiators retry meanwhile (S5: Consistent for a second, then UpToDate).
+        """
         around = explore(self.directory, member)
         resource = member.resource
+        if any(self._deaf(entry.member.resource) for entry in around.reached) or self._deaf(resource):
+            self.scheduler.call_later(RETRY, lambda: self._probe_again(member))
+            return
         reached = around.node_ids | {resource.node_id}
         change = Change(resource, "lost-peer", forced=resource.role is not Role.PRIMARY)
         outdate_if_left_behind(change, resource, around)
@@ -292,6 +303,13 @@ class Links:
                     know_as_outdated(part, known)
 
         carry_out(around, resource, "far-away", learn, reached)
+
+    def _deaf(self, resource: Resource) -> bool:
+        return any(self.active_path(connection) is None for connection in resource.connected())
+
+    def _probe_again(self, member: Member) -> None:
+        if self.directory.owner(member.resource) is not None:
+            self.probe(member)
 
     # --- helpers -----------------------------------------------------------------------------------------------
 

@@ -220,8 +220,7 @@ class Operations:
                     change = Change(end[0].resource, "peer-state", forced=True)
                     for number, peer in end[1].peer_volumes.items():
                         if number in resource.volumes:
-                            peer.quorate = resource.volumes[number].quorum
-                            change.put(peer, "disk", resource.volumes[number].disk)
+                            _learn(change, peer, resource.volumes[number])
                     end[0].kernel.commit(change, recalculate=True)
 
     def _stand_alone(self, kernel: Kernel, connection: Connection, tag: str, *, forced: bool) -> None:
@@ -266,10 +265,18 @@ class Operations:
             if peer is not None and not peer.wants_bitmap:
                 raise Refusal(-10, "Probably this node is marked as intentional diskless on a peer")
         change = Change(resource, "attach", forced=True)
-        change.put(volume, "disk", disks.compute_own_disk(volume.backing.metadata))
+        own = disks.compute_own_disk(volume.backing.metadata)
+        # D13: with an UpToDate neighbour of the same generation there is nothing to negotiate (S10 #50).
+        current = volume.backing.metadata.current
+        equal = [p for p in volume.peers() if p.disk is Disk.UP_TO_DATE and self._generation_of(p) == current]
+        change.put(volume, "disk", Disk.UP_TO_DATE if equal and own >= Disk.OUTDATED else own)
         kernel.commit(change)
         for connection in resource.connected():
             self.compare_again(connection.peer_volumes[volume.number])
+
+    def _generation_of(self, peer: PeerVolume) -> int:
+        other = self.resync.mirror(peer)
+        return other.volume.backing.metadata.current if other is not None and other.volume.backing is not None else 0
 
     def compare_again(self, peer: PeerVolume) -> None:
         """A handshake on a connection that already stands."""
@@ -397,6 +404,17 @@ class Operations:
                 raise refusal.with_info("failed to detach", *opener_lines(volume)) from None
             administration.del_minor(kernel, volume)
         administration.del_resource(kernel, resource)
+
+
+def _learn(change: Change, peer: PeerVolume, far: Volume) -> None:
+    """What a neighbour's state message says: its disk, its quorum, and the size a node without a disk follows (Z6)."""
+    peer.quorate = far.quorum
+    if peer.replication is not Replication.OFF:
+        change.put(peer, "disk", far.disk)
+    if peer.volume.backing is None and far.blocks and far.backing is not None:
+        peer.volume.blocks = far.blocks
+        if far.disk is Disk.UP_TO_DATE and not peer.volume.exposed:
+            peer.volume.exposed = far.backing.metadata.current
 
 
 def opener_lines(volume: Volume) -> list[str]:

@@ -19,7 +19,6 @@ KIB: Final = BLOCK // 1024
 
 
 def status_json(resource: Resource) -> dict[str, Json]:
-    attached = any(volume.backing is not None for volume in resource.volumes.values())
     quorum = resource.suspended_quorum
     return {
         "name": resource.name,
@@ -31,7 +30,7 @@ def status_json(resource: Resource) -> dict[str, Json]:
         "suspended-fencing": False,
         "suspended-quorum": quorum,
         "force-io-failures": resource.fail_io,
-        "write-ordering": "flush" if attached else "none",
+        "write-ordering": "flush" if resource.ordered else "none",
         "devices": [_device(volume) for _, volume in sorted(resource.volumes.items())],
         "connections": [_connection(c) for c in sorted(resource.connections.values(), key=lambda c: c.name)],
     }
