@@ -1,7 +1,8 @@
 """Kubernetes quantities (`10Gi`, `512M`, `1e3`, `100m`, plain integers), parsed and formatted like Kubernetes does.
 
 A `Quantity` is immutable, equal and ordered by value, and remembers its family of suffixes, so that `10Gi` stays binary
-and `512M` stays decimal when written back. Precision is one nano unit; finer values round up, as in Kubernetes.
+and `512M` stays decimal when written back. Precision is one nano unit; finer values round up, and amounts
+are capped at the largest signed 64-bit integer, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import re
 from functools import lru_cache, total_ordering
 
 _NANO = 10**9
+_MAX = (2**63 - 1) * _NANO
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_BY_POWER = {power: suffix for suffix, power in _BINARY.items()}
 _DECIMAL_BY_POWER = {power: suffix for suffix, power in _DECIMAL.items()}
-_SYNTAX = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d+|[numkMGTPE]?)")
+_SYNTAX = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d+|[numkMGTPE]?)", re.ASCII)
 
 BINARY = "BinarySI"
 DECIMAL = "DecimalSI"
@@ -58,9 +60,9 @@ class Quantity:
             return "0"
         sign = "-" if self._nano < 0 else ""
         nano = abs(self._nano)
-        # Kubernetes writes binary quantities below 1024 as plain decimals.
-        if self._family == BINARY and nano >= 1024 * _NANO:
-            return sign + _format_binary(-(-nano // _NANO))
+        # Kubernetes writes binary quantities as decimals when they are below 1024 or not whole.
+        if self._family == BINARY and nano >= 1024 * _NANO and nano % _NANO == 0:
+            return sign + _format_binary(nano // _NANO)
         return sign + _format_decimal(nano, exponent=self._family == EXPONENT)
 
     def __repr__(self) -> str:
@@ -123,7 +125,7 @@ def _parse(text: str) -> Quantity:
             numerator *= 10**power
         else:
             denominator *= 10**-power
-    nano = -(-numerator * _NANO // denominator)
+    nano = min(-(-numerator * _NANO // denominator), _MAX)
     return Quantity(-nano if sign == "-" else nano, family)
 
 

@@ -229,7 +229,8 @@ def merge_patch(before: V, after: V) -> dict[str, Json]:
                 patch[field.wire_name] = None
         elif field.absent(old):
             encoded = _json(new)
-            if encoded != {}:
+            # An empty struct where a default struct stands says nothing; where None stands it does.
+            if encoded != {} or not isinstance(field.default, Value):
                 patch[field.wire_name] = encoded
         elif isinstance(old, Value) and isinstance(new, Value) and type(old) is type(new):
             part = merge_patch(old, new)
