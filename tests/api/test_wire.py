@@ -235,7 +235,8 @@ def test_one_undecodable_item_is_quarantined_and_the_rest_is_used() -> None:
     good = wire.encode(volume()).decode()
     bad_enum = good.replace('"Auto"', '"Sometimes"').replace("pvc-1", "pvc-2")
     bad_size = good.replace('"10Gi"', '"ten"').replace("pvc-1", "pvc-3")
-    data = f'{{"kind":"List","metadata":{{"resourceVersion":"9","continue":"c"}},"items":[{bad_enum},{good},{bad_size},3]}}'
+    items = ",".join((bad_enum, good, bad_size, "3"))
+    data = f'{{"kind":"List","metadata":{{"resourceVersion":"9","continue":"c"}},"items":[{items}]}}'
 
     result = wire.decode_list(ReplicatedVolume, data.encode())
 
