@@ -58,12 +58,22 @@ def build(names: tuple[str, ...], cache: Path) -> None:
         print(f"building {name} (kept in the cache)", file=sys.stderr)
         with tempfile.TemporaryDirectory(dir=cache) as scratch:
             built = Path(scratch) / name
-            command = [go, "build", "-trimpath", "-ldflags=-s -w", "-o", str(built), PACKAGES[name]]
+            command = [go, "build", "-trimpath", f"-ldflags=-s -w {version_flags()}", "-o", str(built), PACKAGES[name]]
             environment = {**os.environ, "GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
             done = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise Unavailable(f"go build of {name} failed: {done.stderr.strip()[-2000:]}")
             os.replace(built, cache / name)
+
+
+def version_flags() -> str:
+    """Linker flags that tell the Kubernetes programs their pinned version, as release builds do."""
+    pinned = next(
+        line.split()[-1] for line in (HERE / "go.mod").read_text().splitlines() if "k8s.io/kubernetes v" in line
+    )
+    major, minor, _ = pinned.removeprefix("v").split(".")
+    package = "k8s.io/component-base/version"
+    return f"-X {package}.gitVersion={pinned} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
 
 
 def find_go(cache: Path) -> str:
