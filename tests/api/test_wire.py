@@ -221,7 +221,7 @@ def test_a_resource_written_differently_but_equal_is_no_change() -> None:
 
 
 def test_null_means_absent() -> None:
-    data = b'{"metadata":{"name":"n","labels":null,"finalizers":null},"spec":{"taints":null,"unschedulable":null},"status":null}'
+    data = b'{"metadata":{"name":"n","labels":null,"finalizers":null},"spec":{"taints":null},"status":null}'
     node = wire.decode(Node, data)
     assert node == Node(metadata=ObjectMeta(name="n"))
 
