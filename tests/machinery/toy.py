@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace as dataclass_replace
+from dataclasses import dataclass
+from dataclasses import replace as dataclass_replace
 
 from quorate.api import conditions
 from quorate.api.indexes import RVR_BY_VOLUME
@@ -30,9 +31,7 @@ class Snapshot:
 
 
 def gather(reader: Reader, key: str) -> Snapshot:
-    return Snapshot(
-        reader.get(ReplicatedVolume, key), reader.by_index(ReplicatedVolumeReplica, RVR_BY_VOLUME, key)
-    )
+    return Snapshot(reader.get(ReplicatedVolume, key), reader.by_index(ReplicatedVolumeReplica, RVR_BY_VOLUME, key))
 
 
 def decide(snapshot: Snapshot, answers: Answers, now: float) -> Decision:

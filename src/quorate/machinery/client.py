@@ -75,8 +75,6 @@ class _Line(msgspec.Struct):
 
 
 class _Meta(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
     resource_version: str = ""
 
 
@@ -293,11 +291,18 @@ def _event(kind: type[K], data: bytes) -> WatchEvent[K]:
             try:
                 return Changed(change, wire.decode(kind, raw))
             except msgspec.MsgspecError as error:
-                version = _head_decoder.decode(raw).metadata.resource_version
-                return UndecodableChange(change, wire.quarantine(raw, error), version)
+                return UndecodableChange(change, wire.quarantine(raw, error), _version(raw))
         case "BOOKMARK":
             return Bookmark(_head_decoder.decode(raw).metadata.resource_version)
         case "ERROR":
             raise errors.from_status(_head_decoder.decode(raw).code, bytes(raw))
         case other:
             raise errors.unavailable(f"watch event of unknown type {other!r}")
+
+
+def _version(raw: msgspec.Raw) -> str:
+    """The resource version of an object that cannot be decoded, empty when not even that can be."""
+    try:
+        return _head_decoder.decode(raw).metadata.resource_version
+    except msgspec.MsgspecError:
+        return ""
