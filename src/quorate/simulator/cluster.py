@@ -19,6 +19,7 @@ from quorate.simulator.host import SimulatedHost
 from quorate.simulator.kernel import Kernel
 from quorate.simulator.links import DefaultTiming, Links, Timing
 from quorate.simulator.lvm import PROGRAMS, Lvm
+from quorate.simulator.maintenance import Maintenance
 from quorate.simulator.metatool import MetaTool
 from quorate.simulator.model import Connection, Opener, PeerVolume, Resource, Volume
 from quorate.simulator.network import Network
@@ -88,6 +89,7 @@ class Cluster:
         chosen = timing if timing is not None else DefaultTiming(self.random.random)
         self.links = Links(self, self.network, scheduler, chosen, self.node_of, self._after_meeting)
         self.operations = Operations(self, self.links, self.resync)
+        self.maintenance = Maintenance(self, self.operations, self.resync)
         self.io = DeviceIo(self, self.resync, scheduler.time, self._spread, self._ledger_of, self._fail_own_disk)
         self.network.listeners.append(self.links.reconsider)
         for index, name in enumerate(nodes):
@@ -117,7 +119,7 @@ class Cluster:
             volume = kernel.minors.get(minor)
             return volume is not None and volume.backing is not None
 
-        setup = SetupTool(kernel, self.operations, find)
+        setup = SetupTool(kernel, self.operations, self.maintenance, find)
         return Node(name, kernel, lvm, setup, MetaTool(name, find, holder, attached))
 
     def _draw(self) -> int:

@@ -75,7 +75,7 @@ class PeerVolume:
     received: int = 0
     sync_total: int = 0  # blocks when the resync began
     sync_started: float = 0.0
-    sync_paused: float = 0.0
+    sync_ends: float = 0.0  # when a running resync is due
 
     @property
     def wants_bitmap(self) -> bool:

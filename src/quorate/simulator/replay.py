@@ -17,13 +17,14 @@ from quorate.simulator.cluster import Cluster
 from quorate.simulator.deliberate_differences import DELIBERATE, UNCOMPARED, WHILE_SYNCING
 from quorate.simulator.links import DefaultTiming
 from quorate.simulator.metadata import compute_usable_blocks
-from quorate.simulator.model import Connection
+from quorate.simulator.model import Connection, PeerVolume
 from quorate.simulator.replay_shell import Shell, Skipped
 from quorate.simulator.scheduler import SimulatedTime
 from quorate.simulator.status import status_json
 from quorate.simulator.transcript import ABSENT, Command, Json, LabAction, Observation, Transcript, read_transcript
 
 _EXTENT: Final = 4 << 20
+_SYNCED: Final = re.compile(r"change peer-device .*peer-node-id:(\d+) .*replication:Established")
 _CHANGE: Final = re.compile(r"change connection .*peer-node-id:(\d+) .*connection:(\w+)")
 _PAIR: Final = re.compile(r"n\d+-n\d+|n\d+ and n\d+")
 _STATES_OF_LOSS: Final = frozenset({"NetworkFailure", "BrokenPipe", "Timeout", "ProtocolError"})
@@ -117,6 +118,7 @@ class Replay:
         self.time = SimulatedTime()
         timing = RecordedTiming(DefaultTiming(lambda: 0.5), recorded_moments(transcript), self.time)
         self.cluster = Cluster(self.time, seed=1, timing=timing)
+        self.cluster.resync.planned = self._recorded_duration
         self.shell = Shell(self.cluster)
         self.report = Report(transcript.scenario)
         self.seen: dict[str, list[Json]] = {}
@@ -141,6 +143,15 @@ class Replay:
             last = self.transcript.steps[-1]
             self._compare_states(last.index, "end", last.status, settled=True)
         return self.report
+
+    def _recorded_duration(self, target: PeerVolume) -> float | None:
+        """Until the recorded target left its resync with this peer; None when the recording does not say."""
+        node, now = self.cluster.node_of(target.connection.resource), self.time.time()
+        for moment, line in self.transcript.events.get(node, ()):
+            match = _SYNCED.search(line) if moment > now else None
+            if match is not None and int(match.group(1)) == target.connection.peer_id:
+                return moment - now
+        return None
 
     def _advance(self, until: float) -> None:
         """Lets time pass and remembers every state that occurs on the way."""

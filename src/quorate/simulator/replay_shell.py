@@ -21,6 +21,8 @@ _TIMEOUT: Final = re.compile(r"timeout (\d+) (.*)\Z", re.DOTALL)
 _HOLD: Final = re.compile(r"sh -c 'exec 3(<>?)(/dev/drbd\d+); exec sleep \d+'")
 _BACKGROUND: Final = re.compile(r"rm -f (\S+); \((dd .*?); echo exit \$\? ?> ?\S+\).* & echo started\Z")
 _DIGEST: Final = re.compile(r"(dd if=/dev/(?!drbd)\S+ .*?) \| md5sum\Z")
+_MAP: Final = re.compile(r'N=\$\(blockdev --getsz (\S+)\); dmsetup create (\w+) --table "0 \$N linear (\S+) 0"')
+_REMAP: Final = re.compile(r'N=\$\(blockdev --getsz \S+\); dmsetup suspend .*? dmsetup load (\w+) --table "0 \$N (\w+)')
 _DRBD_DEVICE: Final = re.compile(r"/dev/drbd(\d+)\Z")
 
 
@@ -52,6 +54,10 @@ class Shell:
             return self._background(node, background.group(1), background.group(2))
         if (content := _DIGEST.match(line)) is not None:
             return self._digest(node, content.group(1))
+        if (mapping := _MAP.match(line)) is not None:
+            return self._map(node, mapping.group(2), mapping.group(3))
+        if (remapping := _REMAP.match(line)) is not None:
+            return self._remap(node, remapping.group(1), failing=remapping.group(2) == "error")
         if line.startswith("for p in $(pidof sleep)"):
             return self._release(node)
         if line.startswith("cat /tmp/") and ";" not in line:
@@ -183,6 +189,17 @@ class Shell:
         if text is None:
             return Result(1, "", f"cat: can't open '{path}': No such file or directory\n")
         return Result(0, text)
+
+    def _map(self, node: str, name: str, path: str) -> Outcome:
+        device = self.cluster.node(node).device(path)
+        if device is None:
+            return Skipped("no such device to map")
+        self.cluster.node(node).mapped[f"/dev/mapper/{name}"] = device
+        return OK
+
+    def _remap(self, node: str, name: str, *, failing: bool) -> Outcome:
+        self.cluster.fail_disk(node, f"/dev/mapper/{name}", failed=failing)
+        return OK
 
     def _pid(self) -> int:
         self.pids += 1

@@ -30,6 +30,7 @@ class Resync:
     directory: Directory
     scheduler: Scheduler
     disk_error: Callable[[PeerVolume], None]
+    planned: Callable[[PeerVolume], float | None] = field(default=lambda _: None)  # a duration from outside
     running: dict[int, Handle] = field(default_factory=dict[int, Handle])
 
     def begin(self, peer: PeerVolume, decision: Decision) -> None:
@@ -57,9 +58,18 @@ class Resync:
         if usable and peer.generations.current == volume.backing.metadata.current:
             generations.clear_towards(volume, peer)
 
+    def duration(self, target: PeerVolume) -> float:
+        planned = self.planned(target)
+        return planned if planned is not None else self.configured_duration(target)
+
     def mirror(self, peer: PeerVolume) -> PeerVolume | None:
         end = self.directory.other_end(peer.connection)
         return end[1].peer_volumes.get(peer.volume.number) if end is not None else None
+
+    def start(self, source: PeerVolume, target: PeerVolume, tag: str) -> None:
+        """A resync that needs no bitmap exchange: both ends already know what to copy (resize, invalidate)."""
+        target.generations = generations.announce(source.volume, source)
+        self._run_pair(source, target, tag)
 
     def exchange(self, source: PeerVolume, target: PeerVolume) -> None:
         """Both bitmaps are merged: a block that either side marks is copied."""
@@ -69,12 +79,18 @@ class Resync:
         if source.out_of_sync is not None and target.out_of_sync is not None:
             source.out_of_sync.update(target.out_of_sync)
             target.out_of_sync.update(source.out_of_sync)
+        self._run_pair(source, target, "receive-bitmap")
+
+    def _run_pair(self, source: PeerVolume, target: PeerVolume, tag: str) -> None:
         for peer, state in ((target, Replication.SYNC_TARGET), (source, Replication.SYNC_SOURCE)):
             dirty = len(peer.out_of_sync) if peer.out_of_sync is not None else 0
             peer.sync_total, peer.sync_started = dirty, self.scheduler.time()
-            self._put(peer, "replication", state, "receive-bitmap")
-        self.follow_pauses(target)
-        self.step(target)
+            self._put(peer, "replication", state, tag)
+        for peer in target.volume.peers():
+            self.follow_pauses(peer)
+        target.sync_ends = self.scheduler.time() + self.duration(target)
+        for peer in target.volume.peers():
+            self.step(peer)
 
     def follow_pauses(self, peer: PeerVolume) -> None:
         """Tells the other end whether this one holds the resync."""
@@ -94,13 +110,19 @@ class Resync:
 
         self.running[id(target)] = self.scheduler.call_later(STEP, run)
 
-    def _rate(self, target: PeerVolume) -> int:
-        """Blocks per step: the fixed rate without a controller, else what the controller may use."""
+    def configured_duration(self, target: PeerVolume) -> float:
+        """Seconds at the fixed rate without a controller, else at what the controller may use."""
         options = target.options
         key = "resync-rate" if options["c-plan-ahead"] == 0 else "c-max-rate"
         rate = options[key]
         assert isinstance(rate, int)
-        return max(1, int((rate or 250) * 1024 * STEP) // BLOCK)
+        return target.sync_total * BLOCK / ((rate or 250) * 1024)
+
+    def _rate(self, target: PeerVolume) -> int:
+        """Blocks of this step, so that the rest is done when the resync is due."""
+        left = max(target.sync_ends - self.scheduler.time(), 0.0)
+        dirty = len(target.out_of_sync) if target.out_of_sync is not None else 0
+        return max(1, int(dirty * STEP / (left + STEP)) + 1)
 
     def _copy(self, target: PeerVolume) -> None:
         source, dirty = self.mirror(target), target.out_of_sync

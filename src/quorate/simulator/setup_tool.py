@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from quorate.simulator import administration as admin
 from quorate.simulator.blocks import BlockDevice
 from quorate.simulator.errors import Refusal, compute_result
+from quorate.simulator.events import dump
 from quorate.simulator.kernel import Kernel, connection_of
-from quorate.simulator.model import Resource
+from quorate.simulator.maintenance import Maintenance, identifiers
+from quorate.simulator.model import PeerVolume, Resource
 from quorate.simulator.operations import Operations
 from quorate.simulator.options import OptionError
 from quorate.simulator.result import OK, Result
@@ -26,6 +28,7 @@ class SetupTool:
 
     kernel: Kernel
     operations: Operations
+    maintenance: Maintenance
     find: Callable[[str], BlockDevice | None]
 
     def execute(self, argv: Sequence[str]) -> Result:
@@ -195,6 +198,63 @@ def _show(tool: SetupTool, call: Invocation) -> Result:
     return Result(0, json.dumps([show_json(resource) for resource in selected], indent=4) + "\n")
 
 
+def _resize(tool: SetupTool, call: Invocation) -> None:
+    volume = tool.kernel.volume(_number(call.words[0]))
+    sectors = call.options.get("size", 0)
+    assert isinstance(sectors, int)
+    space, clean = call.flag("assume-peer-has-space"), call.flag("assume-clean")
+    tool.maintenance.resize(tool.kernel, volume, sectors=sectors, assume_space=space, assume_clean=clean)
+
+
+def _suspend_io(tool: SetupTool, call: Invocation) -> None:
+    tool.maintenance.suspend(tool.kernel, tool.kernel.volume(_number(call.words[0])))
+
+
+def _resume_io(tool: SetupTool, call: Invocation) -> None:
+    tool.maintenance.resume(tool.kernel, tool.kernel.volume(_number(call.words[0])))
+
+
+def _peer_of(tool: SetupTool, call: Invocation) -> PeerVolume:
+    return admin.peer_volume_of(tool.resource(call), _number(call.words[1]), _number(call.words[2]))
+
+
+def _pause_sync(tool: SetupTool, call: Invocation) -> None:
+    tool.maintenance.pause(tool.kernel, _peer_of(tool, call), paused=True)
+
+
+def _resume_sync(tool: SetupTool, call: Invocation) -> None:
+    tool.maintenance.pause(tool.kernel, _peer_of(tool, call), paused=False)
+
+
+def _invalidate(tool: SetupTool, call: Invocation) -> None:
+    source = call.options.get("sync-from-peer-node-id", -1)
+    assert isinstance(source, int)
+    tool.maintenance.invalidate(tool.kernel, tool.kernel.volume(_number(call.words[0])), source)
+
+
+def _invalidate_remote(tool: SetupTool, call: Invocation) -> None:
+    tool.maintenance.invalidate_remote(_peer_of(tool, call))
+
+
+def _get_gi(tool: SetupTool, call: Invocation) -> Result:
+    try:
+        peer = _peer_of(tool, call)
+    except Refusal:
+        return Result(10, "", f"{call.words[0]}: No such peer device\n")
+    return Result(0, identifiers(peer) + "\n")
+
+
+def _wait_sync(tool: SetupTool, call: Invocation) -> None:
+    """Answers at once: the replay waits by the recorded clock, and the agent does not use it."""
+    _peer_of(tool, call)
+
+
+def _events2(tool: SetupTool, call: Invocation) -> Result:
+    """The dump; without `--now` the stream is read through the host."""
+    selected = _selected(tool, call) or []
+    return Result(0, "".join(f"{line}\n" for line in dump(selected)))
+
+
 def _role(tool: SetupTool, call: Invocation) -> Result:
     return Result(0, f"{tool.resource(call).role}\n")
 
@@ -241,6 +301,17 @@ _HANDLERS: dict[str, Handler] = {
     "role": _role,
     "dstate": _dstate,
     "cstate": _cstate,
+    "resize": _resize,
+    "suspend-io": _suspend_io,
+    "resume-io": _resume_io,
+    "pause-sync": _pause_sync,
+    "resume-sync": _resume_sync,
+    "invalidate": _invalidate,
+    "invalidate-remote": _invalidate_remote,
+    "get-gi": _get_gi,
+    "show-gi": _get_gi,
+    "wait-sync-volume": _wait_sync,
+    "events2": _events2,
 }
 
 UNANSWERED = frozenset(COMMANDS) - frozenset(_HANDLERS)

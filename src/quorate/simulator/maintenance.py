@@ -1,0 +1,174 @@
+"""Commands on a running volume: resize, suspend and resume, pause and invalidate, generation identifiers.
+
+Rules Z1-Z6, I5, U23 of facts/agent; recorded in S3, S3b, S3c, S11, S16b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorate.simulator import generations
+from quorate.simulator.blocks import BLOCK
+from quorate.simulator.change import Change
+from quorate.simulator.disks import find_metadata
+from quorate.simulator.errors import Refusal
+from quorate.simulator.kernel import Kernel
+from quorate.simulator.metadata import compute_offset, compute_usable_blocks
+from quorate.simulator.model import PeerVolume, Volume
+from quorate.simulator.operations import Operations
+from quorate.simulator.resync import Resync
+from quorate.simulator.states import SYNCING, Disk, Replication, Role
+from quorate.simulator.transactions import Directory, Member, explore
+
+_SECTORS = BLOCK // 512
+
+
+@dataclass(slots=True)
+class Maintenance:
+    directory: Directory
+    operations: Operations
+    resync: Resync
+
+    # --- size --------------------------------------------------------------------------------------------------
+
+    def resize(self, kernel: Kernel, volume: Volume, *, sectors: int, assume_space: bool, assume_clean: bool) -> None:
+        """Z3: agreed among the reachable disks; exit 0 also when nothing changes."""
+        if volume.backing is None:
+            raise Refusal(138)
+        if any(peer.replication > Replication.ESTABLISHED for peer in volume.peers()):
+            raise Refusal(130)
+        if sectors > capacity(volume) * _SECTORS:
+            raise Refusal(111)
+        around = explore(self.directory, Member(kernel, volume.resource))
+        sharing = [entry.member.resource.volumes[volume.number] for entry in around.reached]
+        disks = [volume, *(other for other in sharing if other.backing is not None)]
+        blocks = min(capacity(disk) for disk in disks)
+        if not assume_space and self._somebody_missing(volume, around.node_ids):
+            blocks = min(blocks, volume.backing.metadata.effective_blocks or blocks)
+        if sectors:
+            blocks = min(blocks, sectors // _SECTORS)
+        for each in disks:
+            assert each.backing is not None
+            each.backing.options["size"] = sectors
+        if blocks != volume.blocks:
+            self._set_size([volume, *sharing], blocks, clean=assume_clean)
+            if not assume_clean:
+                self._sync_new_area(volume, sharing)
+
+    def _somebody_missing(self, volume: Volume, reached: frozenset[int]) -> bool:
+        assert volume.backing is not None
+        entries = enumerate(volume.backing.metadata.peers)
+        return any(entry.seen and node_id not in reached for node_id, entry in entries)
+
+    def _set_size(self, volumes: list[Volume], blocks: int, *, clean: bool) -> None:
+        for volume in volumes:
+            before, volume.blocks = volume.blocks, blocks
+            if volume.backing is None:
+                continue
+            device, metadata = volume.backing.device, volume.backing.metadata
+            old = find_metadata(device)
+            if old is None:  # the device grew: internal metadata moves to its new end
+                device.put_structure(compute_offset(device.size), metadata)
+            metadata.effective_blocks = blocks
+            for bitmap in metadata.bitmaps:
+                bitmap.truncate(blocks)
+                if blocks > before and not clean:
+                    bitmap.add(before, blocks)
+
+    def _sync_new_area(self, volume: Volume, sharing: list[Volume]) -> None:
+        """Z4: the Primary is source, without one the node that asked."""
+        everybody = [volume, *sharing]
+        primary = next((v for v in everybody if v.resource.role is Role.PRIMARY and v.backing is not None), volume)
+        for peer in primary.peers():
+            if peer.replication is Replication.ESTABLISHED and peer.disk >= Disk.INCONSISTENT and peer.out_of_sync:
+                other = self.resync.mirror(peer)
+                if other is not None:
+                    self.resync.start(peer, other, "resize")
+
+    # --- suspension --------------------------------------------------------------------------------------------
+
+    def suspend(self, kernel: Kernel, volume: Volume) -> None:
+        change = Change(volume.resource, "suspend-io", forced=True)
+        change.put(volume.resource, "suspended_user", True)
+        kernel.commit(change)
+
+    def resume(self, kernel: Kernel, volume: Volume) -> None:
+        """I5: takes the user's suspension away; one for quorum comes back at once while quorum is missing (S16b)."""
+        change = Change(volume.resource, "resume-io", forced=True)
+        change.put(volume.resource, "suspended_user", False)
+        kernel.commit(change)
+
+    # --- resync ------------------------------------------------------------------------------------------------
+
+    def pause(self, kernel: Kernel, peer: PeerVolume, *, paused: bool) -> None:
+        if peer.paused_by_user is paused:
+            raise Refusal(134 if paused else 135)
+        change = Change(peer.connection.resource, "pause-sync" if paused else "resume-sync", forced=True)
+        change.put(peer, "paused_by_user", paused)
+        kernel.commit(change)
+        self.resync.follow_pauses(peer)
+        for other in peer.volume.peers():
+            self.resync.step(other)
+
+    def invalidate(self, kernel: Kernel, volume: Volume, source_id: int) -> None:
+        """U23: full resync from a connected peer, or a disk that is simply worthless."""
+        if volume.backing is None:
+            raise Refusal(138)
+        connected = [p for p in volume.peers() if p.replication >= Replication.ESTABLISHED and p.disk >= Disk.OUTDATED]
+        chosen = [p for p in connected if source_id in (-1, p.connection.peer_id)]
+        if not chosen:
+            if source_id != -1:
+                raise Refusal(-15)
+            change = Change(volume.resource, "invalidate")
+            change.put(volume, "disk", Disk.INCONSISTENT)
+            kernel.commit(change)
+            self._set_all(volume)
+            return
+        if chosen[0].replication in SYNCING:
+            raise Refusal(-8)
+        self._set_all(volume)
+        other = self.resync.mirror(chosen[0])
+        if other is not None:
+            if other.out_of_sync is not None:
+                generations.set_all(other.volume, other.out_of_sync)
+            self.resync.start(other, chosen[0], "invalidate")
+
+    def _set_all(self, volume: Volume) -> None:
+        for peer in volume.peers():
+            if peer.out_of_sync is not None:
+                generations.set_all(volume, peer.out_of_sync)
+
+    def invalidate_remote(self, peer: PeerVolume) -> None:
+        if peer.volume.backing is None:
+            raise Refusal(138)
+        if peer.replication < Replication.ESTABLISHED:
+            raise Refusal(-15)
+        if peer.replication in SYNCING:
+            raise Refusal(-8)
+        other = self.resync.mirror(peer)
+        if other is not None:
+            for side in (peer, other):
+                if side.out_of_sync is not None:
+                    generations.set_all(side.volume, side.out_of_sync)
+            self.resync.start(peer, other, "invalidate-remote")
+
+
+def capacity(volume: Volume) -> int:
+    assert volume.backing is not None
+    return compute_usable_blocks(volume.backing.device.size, volume.backing.metadata.max_peers)
+
+
+def identifiers(peer: PeerVolume) -> str:
+    """`get-gi`: four UUIDs, then flags; those that were never seen set are printed as 0."""
+    backing = peer.volume.backing
+    if backing is None:
+        return ":".join(["0" * 16] * 4 + ["0"] * 12)
+    metadata = backing.metadata
+    entry = metadata.peers[peer.connection.peer_id]
+    history = [*metadata.history, 0, 0][:2]
+    uuids = [metadata.current, entry.bitmap_uuid, *history]
+    primary = peer.volume.resource.role is Role.PRIMARY
+    near = primary or any(c.peer_role is Role.PRIMARY for c in peer.volume.resource.connections.values())
+    flags = [metadata.consistent, metadata.was_up_to_date, near, metadata.crashed_primary, False, False, False]
+    flags += [entry.connected, False, False, False, entry.seen]
+    return ":".join([*(f"{uuid:016X}" for uuid in uuids), *(str(int(flag)) for flag in flags)])
