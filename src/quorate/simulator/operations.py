@@ -7,7 +7,7 @@ Each follows the same shape: the initiator tries its part and checks it, everybo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from quorate.simulator import administration, disks, generations
@@ -55,16 +55,18 @@ class Operations:
             self._force_primary(kernel, resource, refusal)
 
     def _force_primary(self, kernel: Kernel, resource: Resource, refusal: Refusal) -> None:
-        up_to_date, outdate = refusal.code == -2, refusal.code == -25
-        for _ in range(2):
+        """P11: one more try per reason; a reason that comes back in spite of it is final (S5, S18b)."""
+        tried: set[int] = set()
+        while True:
+            if refusal.code not in (-2, -25) or refusal.code in tried:
+                raise refusal
+            tried.add(refusal.code)
             try:
-                self._promote(kernel, resource, up_to_date=up_to_date, outdate=outdate)
+                self._promote(kernel, resource, up_to_date=-2 in tried, outdate=-25 in tried)
             except Refusal as again:
-                if (up_to_date and outdate) or again.code not in (-2, -25):
-                    raise
-                up_to_date, outdate = up_to_date or again.code == -2, outdate or again.code == -25
+                refusal = again
                 continue
-            if up_to_date:
+            if -2 in tried:
                 self._spread_forced_data(kernel, resource)
             return
 
@@ -191,25 +193,34 @@ class Operations:
         outdated = _outdated_side(connection, back)
         _part(mine, connection, outdated)
         _part(theirs, back, outdated)
-        kernel.prepare(mine)
+        # Whoever stays judges by the members that stay: the leaver is gone with everybody's knowledge (S9 #57, X5).
+        before = (resource.members, there.resource.members)
+        there.resource.members = self._members_without(there, back)
+        try:
+            kernel.prepare(mine)
+        except Refusal:
+            resource.members, there.resource.members = before
+            raise
         try:
             there.kernel.prepare(theirs)
         except Refusal:
             mine.undo()
+            resource.members, there.resource.members = before
             name = connection.name
             raise Refusal(
                 -10, f"Declined by peer {name} (id: {connection.peer_id}), see the kernel log there"
             ) from None
         kernel.commit(mine)
+        resource.members = self._members_without(Member(kernel, resource), connection)
         there.kernel.commit(theirs)
         for side in (connection, back):
             for path in side.paths:
                 path.established = False
-        for member in (Member(kernel, resource), there):
-            around = explore(self.directory, member)
-            member.resource.members = set(around.node_ids) | {member.resource.node_id}
         self.tell_disk_states(there.resource, resource)
         self.links.hang_up(back)
+
+    def _members_without(self, member: Member, link: Connection) -> set[int]:
+        return set(explore(self.directory, member, without=link).node_ids) | {member.resource.node_id}
 
     def tell_disk_states(self, *resources: Resource) -> None:
         """A node whose disk changed tells its neighbours."""
@@ -409,8 +420,15 @@ class Operations:
 def _learn(change: Change, peer: PeerVolume, far: Volume) -> None:
     """What a neighbour's state message says: its disk, its quorum, and the size a node without a disk follows (Z6)."""
     peer.quorate = far.quorum
-    if peer.replication is not Replication.OFF:
-        change.put(peer, "disk", far.disk)
+    if peer.replication is Replication.OFF:
+        return
+    if far.backing is not None and peer.generations is not None:
+        known = replace(peer.generations, current=far.backing.metadata.current, stable=generations.is_stable(far))
+        peer.generations = known
+        secondary = peer.volume.resource.role is not Role.PRIMARY
+        if peer.volume.backing is None and secondary and far.disk is Disk.UP_TO_DATE:
+            peer.volume.exposed = known.current  # a diskless Secondary follows the data (S6: "on same UUID now")
+    change.put(peer, "disk", far.disk)
     if peer.volume.backing is None and far.blocks and far.backing is not None:
         peer.volume.blocks = far.blocks
         if far.disk is Disk.UP_TO_DATE and not peer.volume.exposed:

@@ -163,6 +163,20 @@ class Resync:
         self._put_many(source, {"replication": Replication.ESTABLISHED, "disk": volume.disk}, "resync-finished")
         generations.clear_towards(source.volume, source)
         generations.clear_towards(volume, target)
+        self._clear_among_equals(target)
+
+    def _clear_among_equals(self, target: PeerVolume) -> None:
+        """Two current disks of one generation miss nothing of each other, whoever copied from whom (S18 #47)."""
+        volume = target.volume
+        for peer in volume.peers():
+            other = self.mirror(peer)
+            if other is None or peer.replication is not Replication.ESTABLISHED:
+                continue
+            mine, theirs = volume.backing, other.volume.backing
+            both = volume.disk is Disk.UP_TO_DATE and other.volume.disk is Disk.UP_TO_DATE
+            if both and mine and theirs and mine.metadata.current == theirs.metadata.current:
+                generations.clear_towards(volume, peer)
+                generations.clear_towards(other.volume, other)
 
     def _tell_others(self, target: PeerVolume) -> None:
         for other in target.volume.peers():

@@ -89,7 +89,7 @@ def compute_pauses(peer: PeerVolume) -> str:
 
 def _peer_device(peer: PeerVolume) -> dict[str, Json]:
     dirty, blocks = len(peer.out_of_sync) if peer.out_of_sync is not None else 0, peer.volume.blocks
-    syncing = peer.replication in SYNCING
+    syncing = peer.replication in SYNCING and dirty > 0  # in every recording: details exactly while blocks are left
     value: dict[str, Json] = {
         "volume": peer.volume.number,
         "replication-state": str(peer.replication),
