@@ -122,10 +122,9 @@ class Ports:
                 return self._promise(resource, ip, port)
         raise PortsExhausted(f"no free port on {ip} in {self._range.start}..{self._range.stop - 1}")
 
-    def refuse(self, resource: str, ip: str, port: int) -> None:
+    def refuse(self, ip: str, port: int) -> None:
         """The kernel says the port is in use (102): not again for a while, not by anybody."""
         self._promised[(ip, port)] = _Promise("", self._clock.monotonic() + REMEMBERED)
-        del resource
 
     def _promise(self, resource: str, ip: str, port: int) -> int:
         now = self._clock.monotonic()

@@ -1,0 +1,1 @@
+"""The LVM side of a node, for clusters without an LVM operator: LVMLogicalVolume and LVMVolumeGroup (switchable)."""

@@ -1,0 +1,1 @@
+"""The DRBDResourceOperation controller of a node: one command, once, with its guards."""
