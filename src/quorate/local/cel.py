@@ -23,7 +23,7 @@ from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_option
 from quorate.local import cel_functions
 from quorate.local.jsonvalue import Json, JsonObject, as_object, same
 from quorate.local.status import ErrorType, FieldError, duplicate, forbidden_field, invalid_value, required
-from quorate.local.structural import MISSING, Rule, Structure, correlate_item
+from quorate.local.structural import MISSING, Missing, Rule, Structure, correlate_item
 
 _RESERVED = frozenset(
     [
@@ -152,7 +152,7 @@ class RuleSet:
         if not self._root.rules and not self._root.rules_below:
             return []
         found: list[FieldError] = []
-        before: Json | object = MISSING if old is None else _root_view(old)
+        before: Json | Missing = MISSING if old is None else _root_view(old)
         _walk(_Visit(self._root, "", before, unchanged=False), _root_view(new), found)
         return found
 
@@ -183,7 +183,7 @@ def _root_view(obj: JsonObject) -> JsonObject:
 class _Visit:
     structure: Structure
     path: str
-    old: Json | object
+    old: Json | Missing
     unchanged: bool
     """The nearest comparable part around this one equals its old self."""
 
@@ -192,7 +192,7 @@ def _walk(visit: _Visit, value: Json, found: list[FieldError]) -> None:
     if value is None:
         return
     node, old = visit.structure, visit.old
-    unchanged = visit.unchanged if old is MISSING else same(value, cast("Json", old))
+    unchanged = visit.unchanged if isinstance(old, Missing) else same(value, old)
     if node.rules:
         _evaluate(_Visit(node, visit.path, old, unchanged), value, found)
     if not node.rules_below:
@@ -206,10 +206,10 @@ def _walk(visit: _Visit, value: Json, found: list[FieldError]) -> None:
             below = f"{visit.path}.{key}" if visit.path else key
             if key not in node.properties:
                 below = f"{visit.path}[{key}]"
-            _walk(_Visit(child, below, cast("Json", before), unchanged), each, found)
+            _walk(_Visit(child, below, before, unchanged), each, found)
     elif isinstance(value, list) and node.items is not None:
         for index, each in enumerate(value):
-            before = correlate_item(each, cast("list[Json]", old), node) if isinstance(old, list) else MISSING
+            before = correlate_item(each, old, node) if isinstance(old, list) else MISSING
             _walk(_Visit(node.items, f"{visit.path}[{index}]", before, unchanged), each, found)
 
 
@@ -219,7 +219,7 @@ def _evaluate(visit: _Visit, value: Json, found: list[FieldError]) -> None:
     bound: dict[bool, cel.Activation] = {}
     for rule in node.rules:
         if rule.uses_old_self:
-            if visit.old is MISSING and not rule.optional_old_self:
+            if isinstance(visit.old, Missing) and not rule.optional_old_self:
                 continue
         elif visit.unchanged:
             continue
@@ -234,11 +234,11 @@ def _evaluate(visit: _Visit, value: Json, found: list[FieldError]) -> None:
 
 def _bindings(visit: _Visit, value: Json, *, optional: bool) -> dict[str, Json]:
     current = _escaped(value, visit.structure)
-    old = None if visit.old is MISSING else _escaped(cast("Json", visit.old), visit.structure)
+    given = not isinstance(visit.old, Missing)
+    old = None if isinstance(visit.old, Missing) else _escaped(visit.old, visit.structure)
     if optional:
-        given = visit.old is not MISSING
         return {"self": current, "oldSelf_value": old if given else current, "oldSelf_given": given}
-    return {"self": current} if visit.old is MISSING else {"self": current, "oldSelf": old}
+    return {"self": current, "oldSelf": old} if given else {"self": current}
 
 
 def _failure(rule: Rule, scope: _Scope, activation: cel.Activation, visit: _Visit) -> FieldError | None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
+from itertools import pairwise
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -17,7 +19,6 @@ from cel_expr_python import cel
 
 from quorate.api.quantity import Quantity
 
-Number: TypeAlias = "int | float"
 CelQuantity: TypeAlias = "dict[str, str]"
 Result: TypeAlias = "bool | int | float | str | list[str] | CelQuantity"
 
@@ -61,73 +62,56 @@ def _compare(left: CelQuantity, right: CelQuantity) -> int:
     return (_nano(left) > _nano(right)) - (_nano(left) < _nano(right))
 
 
-def _is_sorted(items: Sequence[Number | str]) -> bool:
-    return list(items) == sorted(items, key=lambda item: item)  # pyright: ignore[reportArgumentType, reportUnknownLambdaType]
+def _is_integer(value: CelQuantity) -> bool:
+    return _nano(value) % _NANO == 0
 
 
-def _overload(
-    function: str, returns: cel.Type, parameters: list[cel.Type], implementation: Callable[..., Result], *, member: bool
-) -> cel.Overload:
-    name = "_".join([function, *(parameter.name() for parameter in parameters)])
-    return cel.Overload(name, return_type=returns, parameters=parameters, is_member=member, impl=implementation)
+def _as_float(value: CelQuantity) -> float:
+    return _nano(value) / _NANO
 
 
-def functions() -> list[cel.FunctionDecl]:
-    """All of them, for a CEL environment."""
-    kind = cel.Type
-    strings, anything = kind.STRING, kind.LIST
-    table: list[tuple[str, cel.Type, list[cel.Type], Callable[..., Result], bool]] = [
-        ("quantity", QUANTITY, [strings], _quantity, False),
-        ("isQuantity", kind.BOOL, [strings], _is_quantity, False),
-        ("isInteger", kind.BOOL, [QUANTITY], lambda value: _nano(value) % _NANO == 0, True),
-        ("asInteger", kind.INT, [QUANTITY], _as_integer, True),
-        ("asApproximateFloat", kind.DOUBLE, [QUANTITY], lambda value: _nano(value) / _NANO, True),
-        ("sign", kind.INT, [QUANTITY], lambda value: _compare(value, _of(0)), True),
-        ("isGreaterThan", kind.BOOL, [QUANTITY, QUANTITY], lambda a, b: _compare(a, b) > 0, True),
-        ("isLessThan", kind.BOOL, [QUANTITY, QUANTITY], lambda a, b: _compare(a, b) < 0, True),
-        ("compareTo", kind.INT, [QUANTITY, QUANTITY], _compare, True),
-        ("find", strings, [strings, strings], lambda text, pattern: _find_all(text, pattern, 1), True),
-        ("isSorted", kind.BOOL, [anything], _is_sorted, True),
-        ("sum", kind.DYN, [anything], lambda items: sum(items), True),
-        ("min", kind.DYN, [anything], lambda items: min(items), True),
-        ("max", kind.DYN, [anything], lambda items: max(items), True),
-        ("isURL", kind.BOOL, [strings], _is_url, False),
-        ("isIP", kind.BOOL, [strings], lambda text: _succeeds(lambda: ip_address(text)), False),
-        ("isCIDR", kind.BOOL, [strings], _is_cidr, False),
-    ]
-    single = [
-        cel.FunctionDecl(name, [_overload(name, returns, parameters, implementation, member=member)])
-        for name, returns, parameters, implementation, member in table
-    ]
-    return [*single, *_overloaded()]
+def _sign(value: CelQuantity) -> int:
+    return _compare(value, _of(0))
 
 
-def _overloaded() -> list[cel.FunctionDecl]:
-    kind = cel.Type
-    both = [QUANTITY, QUANTITY], [QUANTITY, kind.INT]
-    implementations: list[tuple[str, Callable[..., Result], Callable[..., Result]]] = [
-        ("add", lambda a, b: _of(_nano(a) + _nano(b)), lambda a, n: _of(_nano(a) + n * _NANO)),
-        ("sub", lambda a, b: _of(_nano(a) - _nano(b)), lambda a, n: _of(_nano(a) - n * _NANO)),
-    ]
-    declared = [
-        cel.FunctionDecl(
-            name,
-            [
-                _overload(name, QUANTITY, both[0], with_quantity, member=True),
-                _overload(name, QUANTITY, both[1], with_int, member=True),
-            ],
-        )
-        for name, with_quantity, with_int in implementations
-    ]
-    found = kind.List(kind.STRING)
-    find_all = cel.FunctionDecl(
-        "findAll",
-        [
-            _overload("findAll", found, [kind.STRING, kind.STRING], lambda t, p: _matches(t, p, -1), member=True),
-            _overload("findAll", found, [kind.STRING, kind.STRING, kind.INT], _matches, member=True),
-        ],
-    )
-    return [*declared, find_all]
+def _is_greater(left: CelQuantity, right: CelQuantity) -> bool:
+    return _compare(left, right) > 0
+
+
+def _is_less(left: CelQuantity, right: CelQuantity) -> bool:
+    return _compare(left, right) < 0
+
+
+def _add(left: CelQuantity, right: CelQuantity) -> CelQuantity:
+    return _of(_nano(left) + _nano(right))
+
+
+def _add_units(left: CelQuantity, units: int) -> CelQuantity:
+    return _of(_nano(left) + units * _NANO)
+
+
+def _subtract(left: CelQuantity, right: CelQuantity) -> CelQuantity:
+    return _of(_nano(left) - _nano(right))
+
+
+def _subtract_units(left: CelQuantity, units: int) -> CelQuantity:
+    return _of(_nano(left) - units * _NANO)
+
+
+def _is_sorted(items: Sequence[float]) -> bool:
+    return all(left <= right for left, right in pairwise(items))
+
+
+def _sum(items: Sequence[float]) -> float:
+    return sum(items)
+
+
+def _minimum(items: Sequence[float]) -> float:
+    return min(items)
+
+
+def _maximum(items: Sequence[float]) -> float:
+    return max(items)
 
 
 def _matches(text: str, pattern: str, limit: int) -> list[str]:
@@ -135,8 +119,12 @@ def _matches(text: str, pattern: str, limit: int) -> list[str]:
     return found if limit < 0 else found[:limit]
 
 
-def _find_all(text: str, pattern: str, limit: int) -> str:
-    found = _matches(text, pattern, limit)
+def _all_matches(text: str, pattern: str) -> list[str]:
+    return _matches(text, pattern, -1)
+
+
+def _first_match(text: str, pattern: str) -> str:
+    found = _matches(text, pattern, 1)
     return found[0] if found else ""
 
 
@@ -144,5 +132,67 @@ def _is_url(text: str) -> bool:
     return _succeeds(lambda: urlsplit(text)) and (bool(urlsplit(text).scheme) or text.startswith("/"))
 
 
+def _is_ip(text: str) -> bool:
+    return _succeeds(lambda: ip_address(text))
+
+
 def _is_cidr(text: str) -> bool:
     return "/" in text and _succeeds(lambda: ip_network(text, strict=False))
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """One overload of one function."""
+
+    name: str
+    returns: cel.Type
+    parameters: tuple[cel.Type, ...]
+    implementation: Callable[..., Result]
+    member: bool = True
+
+
+def functions() -> list[cel.FunctionDecl]:
+    """All of them, for a CEL environment."""
+    declared: dict[str, list[cel.Overload]] = {}
+    for each in _declarations():
+        identifier = "_".join([each.name, *(parameter.name() for parameter in each.parameters)])
+        overload = cel.Overload(
+            identifier,
+            return_type=each.returns,
+            parameters=list(each.parameters),
+            is_member=each.member,
+            impl=each.implementation,
+        )
+        declared.setdefault(each.name, []).append(overload)
+    return [cel.FunctionDecl(name, overloads) for name, overloads in declared.items()]
+
+
+def _declarations() -> tuple[_Declared, ...]:
+    kind = cel.Type
+    text, number, found = kind.STRING, kind.INT, kind.List(kind.STRING)
+    both = (QUANTITY, QUANTITY)
+    return (
+        _Declared("quantity", QUANTITY, (text,), _quantity, member=False),
+        _Declared("isQuantity", kind.BOOL, (text,), _is_quantity, member=False),
+        _Declared("isInteger", kind.BOOL, (QUANTITY,), _is_integer),
+        _Declared("asInteger", number, (QUANTITY,), _as_integer),
+        _Declared("asApproximateFloat", kind.DOUBLE, (QUANTITY,), _as_float),
+        _Declared("sign", number, (QUANTITY,), _sign),
+        _Declared("isGreaterThan", kind.BOOL, both, _is_greater),
+        _Declared("isLessThan", kind.BOOL, both, _is_less),
+        _Declared("compareTo", number, both, _compare),
+        _Declared("add", QUANTITY, both, _add),
+        _Declared("add", QUANTITY, (QUANTITY, number), _add_units),
+        _Declared("sub", QUANTITY, both, _subtract),
+        _Declared("sub", QUANTITY, (QUANTITY, number), _subtract_units),
+        _Declared("find", text, (text, text), _first_match),
+        _Declared("findAll", found, (text, text), _all_matches),
+        _Declared("findAll", found, (text, text, number), _matches),
+        _Declared("isSorted", kind.BOOL, (kind.LIST,), _is_sorted),
+        _Declared("sum", kind.DYN, (kind.LIST,), _sum),
+        _Declared("min", kind.DYN, (kind.LIST,), _minimum),
+        _Declared("max", kind.DYN, (kind.LIST,), _maximum),
+        _Declared("isURL", kind.BOOL, (text,), _is_url, member=False),
+        _Declared("isIP", kind.BOOL, (text,), _is_ip, member=False),
+        _Declared("isCIDR", kind.BOOL, (text,), _is_cidr, member=False),
+    )

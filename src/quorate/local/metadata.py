@@ -171,7 +171,7 @@ _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestam
 
 def carry_over(new: JsonObject, old: JsonObject) -> JsonObject:
     """The metadata of an update with what only the server sets taken from the stored object where it was left out."""
-    carried = {key: value for key, value in new.items() if key in KNOWN_FIELDS and value is not None}
+    carried: JsonObject = {key: value for key, value in new.items() if key in KNOWN_FIELDS and value is not None}
     for key in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "namespace", "name"):
         if key in old:
             carried.setdefault(key, old[key])

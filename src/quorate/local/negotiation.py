@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import yaml
 
+from quorate.local import protobuf
 from quorate.local.jsonvalue import Json, decode
 from quorate.local.status import bad_request, not_acceptable, unsupported_media_type
 
@@ -57,6 +58,8 @@ def parse_body(content_type: str, body: bytes) -> Json:
             return yaml.safe_load(body)
         except yaml.YAMLError as error:
             raise bad_request(f"error decoding YAML: {error}") from None
+    if media_type == protobuf.MEDIA_TYPE:
+        return protobuf.decode_protobuf(body)
     if media_type not in ("", "application/json") and not media_type.endswith("+json"):
         accepted = "application/json, application/yaml"
         text = f"the body of the request was in an unknown format - accepted media types include: {accepted}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorate.local.jsonvalue import Json, JsonObject, as_object
-from quorate.local.status import bad_request
+from quorate.local.status import bad_request, no_such_path
 
 REVIEWS: dict[tuple[str, str], str] = {
     ("authorization.k8s.io", "selfsubjectaccessreviews"): "SelfSubjectAccessReview",
@@ -17,6 +17,8 @@ _ALL: list[Json] = ["*"]
 def review(group: str, version: str, plural: str, body: Json) -> JsonObject:
     """The body with its status filled in."""
     kind = REVIEWS[group, plural]
+    if version != "v1":
+        raise no_such_path()
     if not isinstance(body, dict) or body.get("kind") != kind:
         raise bad_request(f"expected a {kind}")
     answers: dict[str, JsonObject] = {

@@ -221,11 +221,14 @@ def map_key(item: JsonObject, structure: Structure) -> JsonObject:
     return key
 
 
-MISSING = object()
-"""No comparable old value."""
+class Missing:
+    """There is no comparable old value."""
 
 
-def correlate_item(item: Json, old: list[Json], structure: Structure) -> Json | object:
+MISSING = Missing()
+
+
+def correlate_item(item: Json, old: list[Json], structure: Structure) -> Json | Missing:
     """The old counterpart of a list item: only lists of type map can be compared item by item."""
     if structure.list_type != "map":
         return MISSING
@@ -253,15 +256,11 @@ def unchanged_at(new: Json, old: Json, structure: Structure, path: list[str | in
             if step >= len(items):
                 return False
             new, found, node = items[step], correlate_item(items[step], before, node), node.items
-            if found is MISSING:
+            if isinstance(found, Missing):
                 return False
-            old = _as_json(found)
+            old = found
         else:
             if not isinstance(new, dict) or not isinstance(old, dict) or step not in new or step not in old:
                 return False
             new, old, node = dig(new, step), dig(old, step), node.child(step)
     return False
-
-
-def _as_json(value: Json | object) -> Json:
-    return value if isinstance(value, dict | list | str | int | float | bool) else None

@@ -61,16 +61,13 @@ def array(items: JsonObject, description: str = "", **more: Json) -> JsonObject:
 
 def keyed(items: JsonObject, key: str, description: str = "") -> JsonObject:
     """A list whose items are merged by a key in strategic patches and are unique by it."""
-    return array(
-        items,
-        description,
-        **{
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [key],
-            "x-kubernetes-patch-merge-key": key,
-            "x-kubernetes-patch-strategy": "merge",
-        },
-    )
+    more: JsonObject = {
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": [key],
+        "x-kubernetes-patch-merge-key": key,
+        "x-kubernetes-patch-strategy": "merge",
+    }
+    return array(items, description, **more)
 
 
 def mapping(values: JsonObject, description: str = "") -> JsonObject:
