@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 from quorate.api import wire
 from quorate.api.meta import Object
 from quorate.api.schema import Json
+from quorate.api.value import Value
 from quorate.machinery.effects import Half
 
 K = TypeVar("K", bound=Object)
@@ -54,10 +55,18 @@ def rebase(before: K, after: K, newest: K, half: Half) -> JsonObject:
     if not patch:
         return patch
     old, new, base = (wire.to_builtins(obj) for obj in (before, after, newest))
+    if half is Half.STATUS and "status" in base:
+        # The first status write contains the whole status with its required zero values. When somebody else made that
+        # write meanwhile, those zeros are not ours to send.
+        patch = {"status": wire.merge_patch(_status(before), _status(after))}
     _rebase_list(patch, ("status", "conditions"), old, new, base, "type")
     _rebase_list(patch, ("metadata", "finalizers"), old, new, base, "")
     _rebase_list(patch, ("metadata", "ownerReferences"), old, new, base, "uid")
     return _without_known(patch, base)
+
+
+def _status(obj: Object) -> Value:
+    return cast("Value", getattr(obj, "status"))  # noqa: B009 (not every kind has one; this half is only sent for those)
 
 
 def _object(value: Json) -> JsonObject:
