@@ -1,0 +1,1 @@
+"""Guards, one family per file: each condition stands next to the text that it shows."""

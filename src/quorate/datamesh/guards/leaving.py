@@ -1,0 +1,134 @@
+"""Guards of members that leave or give up their disk or their vote (G16-G20, G23, G24, S25)."""
+
+from __future__ import annotations
+
+from quorate.api.replicated_volume import TransitionType
+from quorate.datamesh import ids
+from quorate.datamesh.context import Context
+from quorate.datamesh.dsl import Block, guard
+from quorate.datamesh.tie_breakers import needed, operational, why_not_operational
+
+_ATTACHMENT_TYPES = (TransitionType.ATTACH, TransitionType.DETACH, TransitionType.FORCE_DETACH)
+
+
+@guard("G17")
+def not_attached(context: Context) -> Block | None:
+    """An attached member does not leave; neither does one whose attach or detach is not confirmed (S36)."""
+    member = context.member
+    if member is not None and member.attached:
+        return Block("Cannot leave datamesh: replica is attached, detach required first", sentence=True)
+    for transition in context.transitions:
+        if transition.replica_name == context.replica.name and transition.type in _ATTACHMENT_TYPES:
+            return Block(f"{transition.type.lower()} is in progress on the replica")
+    return None
+
+
+@guard("G18")
+def attached_keeps_disk_when_local(context: Context) -> Block | None:
+    """With volumeAccess Local an attached node must keep its disk."""
+    member = context.member
+    if member is not None and member.attached and context.world.configuration.volume_access == "Local":
+        return Block("the replica is attached and volumeAccess is Local")
+    return None
+
+
+@guard("G19", protects_copies=True)
+def enough_copies_remain(context: Context) -> Block | None:
+    """UpToDate copies other than the subject must exceed GMDR and satisfy qmr (S15, S16).
+
+    The subject is subtracted only if it is itself UpToDate. GMDR is at least 0, so the last copy is never given up.
+    """
+    remaining = ids.count(context.up_to_date & ~context.subject_bit)
+    required = max(context.world.layout.gmdr + 1, context.mesh.datamesh.quorum_minimum_redundancy)
+    if remaining < required:
+        return Block(
+            f"would leave {remaining} UpToDate copies, {required} are needed (GMDR {context.world.layout.gmdr})"
+        )
+    return None
+
+
+@guard("G20", protects_copies=True)
+def enough_voters_remain(context: Context) -> Block | None:
+    """A voter leaves only when there is one more than the layout needs: replacement joins first (decision 8)."""
+    voters = context.mesh.voter_count
+    wanted = context.world.layout.diskful
+    if voters <= wanted:
+        return Block(f"would leave {voters - 1} diskful members, {wanted} are needed (FTT {context.world.layout.ftt})")
+    return None
+
+
+@guard("G16")
+def redundancy_lowered_first(context: Context) -> Block | None:
+    """qmr follows the configuration down before a copy goes (S11): ChangeQuorum does it, this step waits for it."""
+    current = context.mesh.datamesh.quorum_minimum_redundancy
+    if current > context.world.layout.qmr:
+        return Block(f"qmr {current} must be lowered to {context.world.layout.qmr} first")
+    return None
+
+
+@guard("S25", protects_copies=True)
+def tie_breaker_ready_for_even_voters(context: Context) -> Block | None:
+    """A voter leaves an even number behind only if the tie-breakers this needs are operational."""
+    return _tie_breakers_ready(context, 0)
+
+
+@guard("S25-TB", protects_copies=True)
+def tie_breaker_ready_with_subject(context: Context) -> Block | None:
+    """The same for D → TB: the subject becomes one of them."""
+    return _tie_breakers_ready(context, 1)
+
+
+def _tie_breakers_ready(context: Context, gained: int) -> Block | None:
+    voters = context.mesh.voter_count - 1
+    wanted = needed(voters, context.world.layout.ftt)
+    present = ids.count(operational(context, context.mesh.tie_breakers)) + gained if wanted else 0
+    if wanted > present:
+        return Block(
+            f"{voters} voters need an operational tie-breaker (FTT {context.world.layout.ftt}), there are {present}"
+        )
+    return None
+
+
+def _tie_breaker_not_needed(context: Context, voters: int) -> Block | None:
+    wanted = needed(voters, context.world.layout.ftt)
+    others = context.mesh.tie_breakers & ~context.subject_bit
+    if wanted == 0 or ids.count(operational(context, others)) >= wanted:
+        return None
+    why = [f"#{i} {why_not_operational(context, i)}" for i in ids.iterate(others) if why_not_operational(context, i)]
+    detail = f": {', '.join(why)}" if why else ""
+    return Block(
+        f"the tie-breaker is required for {voters} voters (FTT {context.world.layout.ftt}) "
+        f"and no other is operational{detail}"
+    )
+
+
+@guard("G23", protects_copies=True)
+def tie_breaker_not_needed(context: Context) -> Block | None:
+    """A tie-breaker goes only if enough others are operational (S24, S26)."""
+    return _tie_breaker_not_needed(context, context.mesh.voter_count)
+
+
+@guard("G23-D", protects_copies=True)
+def tie_breaker_not_needed_as_voter(context: Context) -> Block | None:
+    """The same for TB → D, judged with the vote that the subject brings."""
+    return _tie_breaker_not_needed(context, context.mesh.voter_count + 1)
+
+
+@guard("G24", protects_copies=True)
+def zone_keeps_tie_breaker(context: Context) -> Block | None:
+    """TransZonal: the last tie-breaker stays while the voters need one."""
+    if context.world.configuration.topology != "TransZonal":
+        return None
+    others = context.mesh.tie_breakers & ~context.subject_bit
+    if not others and needed(context.mesh.voter_count, context.world.layout.ftt):
+        return Block("it is the last tie-breaker between the zones")
+    return None
+
+
+COPY_LOSING = (
+    attached_keeps_disk_when_local,
+    redundancy_lowered_first,
+    enough_copies_remain,
+    enough_voters_remain,
+)
+"""The part of the copy-losing guards that does not depend on zones or tie-breakers."""

@@ -1,0 +1,55 @@
+"""Internal guards of voter changes: parity (G13, G14) and staging (decision 4). A dispatcher never picks a plan they block."""
+
+from __future__ import annotations
+
+from quorate.datamesh.context import Context
+from quorate.datamesh.dsl import Block, Guard, guard
+from quorate.datamesh.layout import majority
+from quorate.datamesh.registry import Staging
+
+
+@guard("G13")
+def voters_even(context: Context) -> Block | None:
+    """The plan was written for an even number of voters."""
+    if context.mesh.voter_count % 2:
+        return Block(f"internal: the plan expects an even number of voters, there are {context.mesh.voter_count}")
+    return None
+
+
+@guard("G14")
+def voters_odd(context: Context) -> Block | None:
+    """The plan was written for an odd number of voters."""
+    if context.mesh.voter_count % 2 == 0:
+        return Block(f"internal: the plan expects an odd number of voters, there are {context.mesh.voter_count}")
+    return None
+
+
+def staged_as(staging: Staging) -> Guard:
+    """The tie-breakers there are now must be handled the way the plan handles them (E16, hazard H31).
+
+    Asked again before every step that changes a vote: a tie-breaker that came meanwhile stops a plain plan.
+    """
+
+    def check(context: Context) -> Block | None:
+        now = context.registry.rules.staging(context)
+        if now is not staging:
+            return Block(f"the voter must be changed by {now.value}, this plan does it by {staging.value}")
+        return None
+
+    return Guard("staging", check, takes_back=True)
+
+
+@guard("vote-off", takes_back=True)
+def vote_is_off(context: Context) -> Block | None:
+    """M1: a vote changes only after every tie-breaker's vote was taken (decision 4)."""
+    if context.mesh.tie_breakers and not context.mesh.datamesh.tie_breakers_suspended:
+        return Block("the tie-breakers still have their vote")
+    return None
+
+
+@guard("q-first", takes_back=True)
+def quorum_is_raised(context: Context) -> Block | None:
+    """M2: a vote is added only after the old voters need one more (decision 4)."""
+    if context.mesh.datamesh.quorum <= majority(context.mesh.voter_count):
+        return Block(f"q {context.mesh.datamesh.quorum} is not raised above the majority yet")
+    return None
