@@ -457,4 +457,3 @@ def bumped(meta: ObjectMeta, *, spec: bool = False) -> ObjectMeta:
     return with_(
         meta, resource_version=str(int(meta.resource_version) + 1), generation=meta.generation + (1 if spec else 0)
     )
-

@@ -72,7 +72,10 @@ def test_thin_volume_names_its_pool() -> None:
     assert made[0].spec.thin.pool_name == "thin"
 
 
-@pytest.mark.parametrize(("asked", "published_size", "expected"), [(2 * GIB, GIB, 2 * GIB), (GIB, 2 * GIB, 2 * GIB), (GIB + 1, GIB, GIB + 4096)])
+@pytest.mark.parametrize(
+    ("asked", "published_size", "expected"),
+    [(2 * GIB, GIB, 2 * GIB), (GIB, 2 * GIB, 2 * GIB), (GIB + 1, GIB, GIB + 4096)],
+)
 def test_size_is_the_larger_of_asked_and_published_aligned(asked: int, published_size: int, expected: int) -> None:
     rv = volume()
     rv = replace(rv, spec=replace(rv.spec, size=Quantity.of(asked)))
@@ -108,7 +111,9 @@ def test_growth_patches_the_size_once() -> None:
     rv = volume(member(0), member(1), revision=2)
     healthy = joined().but(volume=replace(rv, spec=replace(rv.spec, size=Quantity.of(2 * GIB))))
     patch = patches(decide_at_once(healthy), LVMLogicalVolume, Half.MAIN)
-    assert [item.after.spec.size.value for item in patch if isinstance(item.after, LVMLogicalVolume)] == [lower_size(2 * GIB)]
+    assert [item.after.spec.size.value for item in patch if isinstance(item.after, LVMLogicalVolume)] == [
+        lower_size(2 * GIB)
+    ]
     growing = logical_volume(replica(), phase=Phase.RESIZING, spec_size=lower_size(2 * GIB))
     assert patches(decide_at_once(healthy.but(volumes=(growing,))), LVMLogicalVolume, Half.MAIN) == []
 
@@ -157,13 +162,17 @@ def test_volume_named_by_the_drbd_resource_keeps_its_name_on_the_same_place() ->
     status = replace(healthy.drbdr.status, active_configuration=replace(active, lvm_logical_volume_name="legacy"))
     decision = decide_at_once(healthy.but(volumes=(migrated,), drbdr=replace(healthy.drbdr, spec=spec, status=status)))
     assert made_volumes(decision) == []
-    assert patches(decision, LVMLogicalVolume, Half.MAIN)[0].after.metadata.owner_references == (controller_reference(replica()),)
+    assert patches(decision, LVMLogicalVolume, Half.MAIN)[0].after.metadata.owner_references == (
+        controller_reference(replica()),
+    )
 
 
 KEPT = {
     "pool is missing": lambda: world(pool=None),
     "pool lost the node": lambda: world(pool=pool(eligible(1))),
-    "pool lost the volume group": lambda: world(pool=pool(eligible(0, EligibleNodeLVMVolumeGroup(name="other", ready=True)))),
+    "pool lost the volume group": lambda: world(
+        pool=pool(eligible(0, EligibleNodeLVMVolumeGroup(name="other", ready=True)))
+    ),
     "volume is missing": lambda: world(volume=None),
     "datamesh is not published": lambda: world(volume=volume(revision=0)),
     "agent is not ready": lambda: world(pod=None),

@@ -75,7 +75,9 @@ def preconfigured(**changes: object) -> World:
 
 def unplaced() -> World:
     """A replica without a node that the scheduling controller has looked at."""
-    return new(replica=with_status(replica(placed=False), conditions=(condition("Scheduled", "False", "SchedulingFailed"),)))
+    return new(
+        replica=with_status(replica(placed=False), conditions=(condition("Scheduled", "False", "SchedulingFailed"),))
+    )
 
 
 def node_only() -> World:
@@ -101,12 +103,12 @@ def agent_away(world: World) -> World:
     return world.but(pod=agent_pod(ready=False))
 
 
-def configured_as(reason: str, status: str = "False", **changes: object) -> World:
+def configured_as(reason: str, status: str = "False") -> World:
     """A preconfigured replica whose agent reports this."""
     world = preconfigured()
     assert world.drbdr is not None
     report = condition(DrbdrConfigured.TYPE, status, reason, "because", world.drbdr.metadata.generation)
-    return world.but(drbdr=drbd_status(world.drbdr, conditions=(report,), **changes))
+    return world.but(drbdr=drbd_status(world.drbdr, conditions=(report,)))
 
 
 def pending(world: World) -> World:
@@ -144,17 +146,25 @@ def relocated(**changes: object) -> World:
     rvr = replica(spec=replace(replica().spec, lvm_volume_group_name="vg-2"))
     assert world.replica is not None
     mesh = volume(member(0, lvm_volume_group_name="vg-2"), member(1), revision=3)
-    return world.but(replica=with_status(rvr, datamesh_revision=world.replica.status.datamesh_revision), volume=mesh).but(
-        **changes
-    )
+    return world.but(
+        replica=with_status(rvr, datamesh_revision=world.replica.status.datamesh_revision), volume=mesh
+    ).but(**changes)
 
 
 BACKING_VOLUME_READY: list[Row] = [
     ("True Ready", with_disk, ("True", "Ready")),
-    ("False NotApplicable diskless", lambda: new(replica=replica(0, "Access"), volumes=(logical_volume(replica()),)), ("False", "NotApplicable")),
+    (
+        "False NotApplicable diskless",
+        lambda: new(replica=replica(0, "Access"), volumes=(logical_volume(replica()),)),
+        ("False", "NotApplicable"),
+    ),
     ("False NotApplicable deleting", lambda: gone(with_disk()), ("False", "NotApplicable")),
     ("absent diskless without volume", lambda: new(replica=replica(0, "TieBreaker")), None),
-    ("False NotReady", lambda: joined().but(volumes=(logical_volume(replica(), phase=Phase.PENDING),)), ("False", "NotReady")),
+    (
+        "False NotReady",
+        lambda: joined().but(volumes=(logical_volume(replica(), phase=Phase.PENDING),)),
+        ("False", "NotReady"),
+    ),
     ("False PendingScheduling node", unplaced, ("False", "PendingScheduling")),
     ("False PendingScheduling storage", node_only, ("False", "PendingScheduling")),
     ("False PendingScheduling not eligible", lambda: new(pool=pool(eligible(1))), ("False", "PendingScheduling")),
@@ -177,7 +187,9 @@ BACKING_VOLUME_READY: list[Row] = [
     ("False Reprovisioning create", relocated, ("False", "Reprovisioning")),
     (
         "False Reprovisioning wait",
-        lambda: relocated(volumes=(logical_volume(replica()), logical_volume(replica(), group="vg-2", phase="", size=None))),
+        lambda: relocated(
+            volumes=(logical_volume(replica()), logical_volume(replica(), group="vg-2", phase="", size=None))
+        ),
         ("False", "Reprovisioning"),
     ),
     ("False Resizing", grown, ("False", "Resizing")),
@@ -187,7 +199,11 @@ BACKING_VOLUME_READY: list[Row] = [
         ("False", "ResizeFailed"),
     ),
     ("Unknown WaitingForReplicatedVolume missing", lambda: new(volume=None), ("Unknown", "WaitingForReplicatedVolume")),
-    ("Unknown WaitingForReplicatedVolume no datamesh", lambda: new(volume=volume(revision=0)), ("Unknown", "WaitingForReplicatedVolume")),
+    (
+        "Unknown WaitingForReplicatedVolume no datamesh",
+        lambda: new(volume=volume(revision=0)),
+        ("Unknown", "WaitingForReplicatedVolume"),
+    ),
     ("Unknown WaitingForReplicatedVolume no pool", lambda: new(pool=None), ("Unknown", "WaitingForReplicatedVolume")),
 ]
 
@@ -204,20 +220,44 @@ DRBD_CONFIGURED: list[Row] = [
     ("False WaitingForBackingVolume resizing", grown, ("False", "WaitingForBackingVolume")),
     ("False WaitingForBackingVolume replacing", relocated, ("False", "WaitingForBackingVolume")),
     ("False WaitingForBackingVolume type", lambda: _lost_disk(), ("False", "WaitingForBackingVolume")),
-    ("False WaitingForDRBDResize", lambda: drbd(joined(), size=Quantity.of(GIB // 2)), ("False", "WaitingForDRBDResize")),
+    (
+        "False WaitingForDRBDResize",
+        lambda: drbd(joined(), size=Quantity.of(GIB // 2)),
+        ("False", "WaitingForDRBDResize"),
+    ),
     ("False InMaintenance", lambda: configured_as("InMaintenance"), ("False", "InMaintenance")),
     ("False QuorumNotEnforced", lambda: configured_as("QuorumNotEnforced"), ("False", "QuorumNotEnforced")),
     ("Unknown ApplyingConfiguration created", with_disk, ("Unknown", "ApplyingConfiguration")),
-    ("Unknown ApplyingConfiguration not reported", lambda: pending(preconfigured()), ("Unknown", "ApplyingConfiguration")),
-    ("Unknown ApplyingConfiguration no addresses", lambda: drbd(preconfigured(), addresses=()), ("Unknown", "ApplyingConfiguration")),
-    ("Unknown ApplyingConfiguration patched", lambda: preconfigured(volume=volume(member(0), revision=2)), ("Unknown", "ApplyingConfiguration")),
-    ("Unknown WaitingForReplicatedVolume missing", lambda: preconfigured(volume=None), ("Unknown", "WaitingForReplicatedVolume")),
+    (
+        "Unknown ApplyingConfiguration not reported",
+        lambda: pending(preconfigured()),
+        ("Unknown", "ApplyingConfiguration"),
+    ),
+    (
+        "Unknown ApplyingConfiguration no addresses",
+        lambda: drbd(preconfigured(), addresses=()),
+        ("Unknown", "ApplyingConfiguration"),
+    ),
+    (
+        "Unknown ApplyingConfiguration patched",
+        lambda: preconfigured(volume=volume(member(0), revision=2)),
+        ("Unknown", "ApplyingConfiguration"),
+    ),
+    (
+        "Unknown WaitingForReplicatedVolume missing",
+        lambda: preconfigured(volume=None),
+        ("Unknown", "WaitingForReplicatedVolume"),
+    ),
     (
         "Unknown WaitingForReplicatedVolume no networks",
         lambda: preconfigured(volume=_without_networks()),
         ("Unknown", "WaitingForReplicatedVolume"),
     ),
-    ("Unknown WaitingForReplicatedVolume stale", lambda: joined().but(volume=volume(revision=1)), ("Unknown", "WaitingForReplicatedVolume")),
+    (
+        "Unknown WaitingForReplicatedVolume stale",
+        lambda: joined().but(volume=volume(revision=1)),
+        ("Unknown", "WaitingForReplicatedVolume"),
+    ),
 ]
 
 ATTACHED: list[Row] = [
@@ -227,7 +267,11 @@ ATTACHED: list[Row] = [
         lambda: published(joined()).but(drbdr=drbd_status(_drbdr(joined()), peer(1), role=DrbdRole.PRIMARY)),
         ("True", "DetachmentFailed"),
     ),
-    ("False AttachmentFailed", lambda: attached().but(drbdr=drbd_status(_drbdr(attached()), peer(1))), ("False", "AttachmentFailed")),
+    (
+        "False AttachmentFailed",
+        lambda: attached().but(drbdr=drbd_status(_drbdr(attached()), peer(1))),
+        ("False", "AttachmentFailed"),
+    ),
     ("False IOSuspended", lambda: attached(device_io_suspended=True), ("False", "IOSuspended")),
     ("Unknown AgentNotReady", lambda: agent_away(attached()), ("Unknown", "AgentNotReady")),
     ("Unknown ApplyingConfiguration", lambda: pending(attached()), ("Unknown", "ApplyingConfiguration")),
@@ -244,7 +288,11 @@ UP_TO_DATE: list[Row] = [
     ("False Unknown Negotiating", lambda: drbd(joined(), disk_state=DiskState.NEGOTIATING), ("False", "Unknown")),
     ("False Unknown Consistent", lambda: drbd(joined(), disk_state=DiskState.CONSISTENT), ("False", "Unknown")),
     ("False Unknown other", lambda: drbd(joined(), disk_state="Whatever"), ("False", "Unknown")),
-    ("False RequiresSynchronization Outdated", lambda: drbd(joined(), disk_state=DiskState.OUTDATED), ("False", "RequiresSynchronization")),
+    (
+        "False RequiresSynchronization Outdated",
+        lambda: drbd(joined(), disk_state=DiskState.OUTDATED),
+        ("False", "RequiresSynchronization"),
+    ),
     (
         "False RequiresSynchronization no up-to-date peer",
         lambda: drbd(joined(), disk_state=DiskState.INCONSISTENT, peers=(peer(1, disk_state="Inconsistent"),)),
@@ -285,14 +333,26 @@ FULLY_CONNECTED: list[Row] = [
     ("True ConnectedToAllPeers", _two_networks, ("True", "ConnectedToAllPeers")),
     ("True SoleMember", lambda: joined(members=1), ("True", "SoleMember")),
     ("False NoPeers", lambda: drbd(joined(), peers=()), ("False", "NoPeers")),
-    ("False NotConnected", lambda: drbd(joined(), peers=(peer(1, connection_state="Connecting"),)), ("False", "NotConnected")),
+    (
+        "False NotConnected",
+        lambda: drbd(joined(), peers=(peer(1, connection_state="Connecting"),)),
+        ("False", "NotConnected"),
+    ),
     (
         "False PartiallyConnected",
         lambda: drbd(joined(members=3), peers=(peer(1), peer(2, connection_state="Connecting"))),
         ("False", "PartiallyConnected"),
     ),
-    ("False PartiallyConnected missing peer", lambda: drbd(joined(members=3), peers=(peer(1),)), ("False", "PartiallyConnected")),
-    ("False PartiallyConnected non-member", lambda: drbd(preconfigured(), peers=(peer(1),)), ("False", "PartiallyConnected")),
+    (
+        "False PartiallyConnected missing peer",
+        lambda: drbd(joined(members=3), peers=(peer(1),)),
+        ("False", "PartiallyConnected"),
+    ),
+    (
+        "False PartiallyConnected non-member",
+        lambda: drbd(preconfigured(), peers=(peer(1),)),
+        ("False", "PartiallyConnected"),
+    ),
     ("Unknown AgentNotReady", lambda: agent_away(joined()), ("Unknown", "AgentNotReady")),
     ("absent without DRBDResource", new, None),
     ("absent non-member without peers", preconfigured, None),
@@ -314,7 +374,11 @@ READY: list[Row] = [
     ("Unknown AgentNotReady", lambda: agent_away(joined()), ("Unknown", "AgentNotReady")),
     ("Unknown ApplyingConfiguration", lambda: pending(joined()), ("Unknown", "ApplyingConfiguration")),
     ("Unknown WaitingForReplicatedVolume", lambda: new(volume=None), ("Unknown", "WaitingForReplicatedVolume")),
-    ("Unknown WaitingForReplicatedVolume networks", lambda: new(volume=_without_networks()), ("Unknown", "WaitingForReplicatedVolume")),
+    (
+        "Unknown WaitingForReplicatedVolume networks",
+        lambda: new(volume=_without_networks()),
+        ("Unknown", "WaitingForReplicatedVolume"),
+    ),
 ]
 
 SATISFY: list[Row] = [
@@ -329,7 +393,9 @@ SATISFY: list[Row] = [
     (
         "False ThinPoolMismatch",
         lambda: new(
-            pool=pool(eligible(0, EligibleNodeLVMVolumeGroup(name="vg", thin_pool_name="other", ready=True)), type="LVMThin"),
+            pool=pool(
+                eligible(0, EligibleNodeLVMVolumeGroup(name="vg", thin_pool_name="other", ready=True)), type="LVMThin"
+            ),
             replica=_thin_replica(),
         ),
         ("False", "ThinPoolMismatch"),
@@ -353,7 +419,11 @@ CONFIGURED: list[Row] = [
     ("False PendingJoin", preconfigured, ("False", "PendingJoin")),
     ("False PendingLeave", lambda: leaving(joined()), ("False", "PendingLeave")),
     ("False PendingRoleChange to diskless", lambda: _retyped("Access"), ("False", "PendingRoleChange")),
-    ("False PendingRoleChange between diskless types", lambda: _tie_breaker_to_access(), ("False", "PendingRoleChange")),
+    (
+        "False PendingRoleChange between diskless types",
+        lambda: _tie_breaker_to_access(),
+        ("False", "PendingRoleChange"),
+    ),
     ("False PendingScheduling node", unplaced, ("False", "PendingScheduling")),
     ("False PendingScheduling storage", node_only, ("False", "PendingScheduling")),
     (
@@ -362,7 +432,11 @@ CONFIGURED: list[Row] = [
         ("False", "StorageNotEligible"),
     ),
     ("Unknown WaitingForReplicatedVolume volume", lambda: new(volume=None), ("Unknown", "WaitingForReplicatedVolume")),
-    ("Unknown WaitingForReplicatedVolume datamesh", lambda: new(volume=volume(revision=0)), ("Unknown", "WaitingForReplicatedVolume")),
+    (
+        "Unknown WaitingForReplicatedVolume datamesh",
+        lambda: new(volume=volume(revision=0)),
+        ("Unknown", "WaitingForReplicatedVolume"),
+    ),
     (
         "Unknown WaitingForReplicatedVolume configuration",
         lambda: new(volume=volume(configuration=None)),
@@ -420,7 +494,9 @@ def _asks_for(group: str) -> World:
 def _retyped(type: ReplicaType) -> World:
     world = joined()
     assert world.replica is not None
-    return world.but(replica=replace(world.replica, spec=replace(world.replica.spec, type=type, lvm_volume_group_name="")))
+    return world.but(
+        replica=replace(world.replica, spec=replace(world.replica.spec, type=type, lvm_volume_group_name=""))
+    )
 
 
 def _tie_breaker_to_access() -> World:
@@ -443,7 +519,11 @@ TABLES: list[tuple[str, list[Row]]] = [
 
 @pytest.mark.parametrize(
     ("type", "make", "expected"),
-    [pytest.param(type, make, expected, id=f"{type}: {name}") for type, rows in TABLES for name, make, expected in rows],
+    [
+        pytest.param(type, make, expected, id=f"{type}: {name}")
+        for type, rows in TABLES
+        for name, make, expected in rows
+    ],
 )
 def test_condition_row(type: str, make: Callable[[], World], expected: tuple[str, str] | None) -> None:
     world = make()
@@ -472,7 +552,9 @@ def test_satisfied_names_what_is_not_in_order() -> None:
 
 def test_synchronizing_names_the_peer_and_the_progress() -> None:
     world = drbd(
-        joined(), disk_state=DiskState.INCONSISTENT, peers=(peer(1, replication_state="SyncTarget", sync_progress="42.17"),)
+        joined(),
+        disk_state=DiskState.INCONSISTENT,
+        peers=(peer(1, replication_state="SyncTarget", sync_progress="42.17"),),
     )
     status = status_after(decide_at_once(world), world)
     found = next(item for item in status.conditions if item.type == BackingVolumeUpToDateCondition.TYPE)
@@ -491,4 +573,3 @@ def test_missing_node_object_counts_as_not_ready() -> None:
     status = status_after(decide_at_once(world), world)
     found = next(item for item in status.conditions if item.type == DRBDConfiguredCondition.TYPE)
     assert found.message == "Agent is not ready on node node-0 (node is NotReady)"
-
