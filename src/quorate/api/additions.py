@@ -71,6 +71,21 @@ ADDITIONS: tuple[Addition, ...] = (
 """All added fields."""
 
 
+LEFT_OUT: tuple[Addition, ...] = (
+    Addition("ReplicatedVolume", ".status.actuallyAttachedTo[]", "Written by nobody; members[].attached says it."),
+    Addition("ReplicatedVolume", ".status.effectiveLayout.totalVoters", "Moved to observedProtection (decision 2)."),
+    Addition("ReplicatedVolume", ".status.effectiveLayout.reachableVoters", "Moved to observedProtection."),
+    Addition("ReplicatedVolume", ".status.effectiveLayout.upToDateVoters", "Moved to observedProtection."),
+    Addition("ReplicatedVolume", ".status.effectiveLayout.totalTieBreakers", "Moved to observedProtection."),
+    Addition("ReplicatedVolume", ".status.effectiveLayout.reachableTieBreakers", "Moved to observedProtection."),
+    Addition("ReplicatedVolume", ".status.effectiveLayout.staleAgents", "Moved to observedProtection."),
+    Addition("ReplicatedVolume", ".status.effectiveLayout.message", "Moved to observedProtection."),
+    Addition("LVMLogicalVolume", ".spec.source", "Snapshots and clones are not ours."),
+    Addition("LVMLogicalVolume", ".spec.volumeCleanup", "Wiping is not ours."),
+)
+"""Fields of the original API that our schemas do not have. Received values are ignored."""
+
+
 def as_markdown() -> str:
     """The list as the document `docs/api-additions.md`."""
     lines = [
@@ -81,5 +96,13 @@ def as_markdown() -> str:
         "| kind | field | why |",
         "|---|---|---|",
         *(f"| {addition.kind} | `{addition.path}` | {addition.why} |" for addition in ADDITIONS),
+        "",
+        "# Fields left out",
+        "",
+        "Fields of the original API that our schemas do not have. Received values are ignored.",
+        "",
+        "| kind | field | why |",
+        "|---|---|---|",
+        *(f"| {left.kind} | `{left.path}` | {left.why} |" for left in LEFT_OUT),
     ]
     return "\n".join(lines) + "\n"
