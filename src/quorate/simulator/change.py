@@ -7,9 +7,11 @@ the order of the first touch, for the event stream and for the reactions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Final
 
+from quorate.simulator.errors import Refusal
 from quorate.simulator.model import Connection, PeerVolume, Resource, Volume
 from quorate.simulator.states import Disk, Link, Replication, Role
 
@@ -80,3 +82,14 @@ class Change:
         for (_, name), (target, before) in self._before.items():
             setattr(target, name, before)
         self._before.clear()
+
+
+@contextmanager
+def attempt(*changes: Change) -> Generator[None, None, None]:
+    """Several nodes change together: if one of them refuses, none keeps anything of it."""
+    try:
+        yield
+    except Refusal:
+        for change in changes:
+            change.undo()
+        raise

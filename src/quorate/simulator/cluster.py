@@ -90,7 +90,16 @@ class Cluster:
         self.links = Links(self, self.network, scheduler, chosen, self.node_of, self._after_meeting)
         self.operations = Operations(self, self.links, self.resync)
         self.maintenance = Maintenance(self, self.operations, self.resync)
-        self.io = DeviceIo(self, self.resync, scheduler.time, self._spread, self._ledger_of, self._fail_own_disk)
+        self.io = DeviceIo(
+            self,
+            self.resync,
+            scheduler.time,
+            self._spread,
+            self._ledger_of,
+            self._fail_own_disk,
+            self._promote,
+            self._demote,
+        )
         self.network.listeners.append(self.links.reconsider)
         for index, name in enumerate(nodes):
             self.add_node(name, {"default": f"10.0.0.{index + 1}"})
@@ -222,6 +231,17 @@ class Cluster:
         other = self.resync.mirror(peer)
         if other is not None:
             self.operations.tell_disk_states(other.connection.resource)
+
+    def operations_notice(self, name: str) -> None:
+        """Lets a node notice its dead links now, as any cluster-wide command does first."""
+        for resource in list(self.nodes[name].kernel.resources.values()):
+            self.operations.notice_dead(resource)
+
+    def _promote(self, kernel: Kernel, resource: Resource) -> None:
+        self.operations.primary(kernel, resource, force=False)
+
+    def _demote(self, kernel: Kernel, resource: Resource) -> None:
+        self.operations.secondary(kernel, resource, force=False)
 
     def _spread(self, volume: Volume) -> None:
         self.operations.tell_disk_states(volume.resource)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from quorate.simulator import generations
-from quorate.simulator.change import Change
+from quorate.simulator.change import Change, attempt
 from quorate.simulator.errors import Refusal
 from quorate.simulator.handshake import Decision, Side, Strategy, compute_replication, decide
 from quorate.simulator.metadata import compute_usable_blocks
@@ -207,17 +207,13 @@ class Links:
         beyond = explore(self.directory, there)
         changes = [(here, Change(here.resource, "connected")), (there, Change(there.resource, "remote"))]
         everybody = around.primaries | beyond.primaries
-        for (member, change), mine, theirs in ((changes[0], connection, end), (changes[1], end, connection)):
-            _join(change, mine, theirs, decisions, mirrored=member is there)
-            joined = Surroundings((*around.reached, *beyond.reached), everybody, around.capable or beyond.capable)
-            outdate_if_left_behind(change, member.resource, joined)
-        try:
+        joined = Surroundings((*around.reached, *beyond.reached), everybody, around.capable or beyond.capable)
+        with attempt(*(change for _, change in changes)):
+            for (member, change), mine, theirs in ((changes[0], connection, end), (changes[1], end, connection)):
+                _join(change, mine, theirs, decisions, mirrored=member is there)
+                outdate_if_left_behind(change, member.resource, joined)
             for member, change in changes:
                 member.kernel.prepare(change)
-        except Refusal:
-            for _, change in changes:
-                change.undo()
-            raise
         members = around.node_ids | beyond.node_ids | {here.resource.node_id, there.resource.node_id}
         path = self.usable_path(connection, end)
         for member, change in changes:
@@ -231,16 +227,37 @@ class Links:
         self, connection: Connection, end: Connection, decisions: dict[int, Decision], refusal: Refusal
     ) -> None:
         """U10, I7: a Primary that would have to become target; or a joining that would cost quorum (retried)."""
-        del decisions
-        if refusal.code == -25:
+        sides = ((connection, False), (end, True))
+        demoted = [side for side, far in sides if self._force_secondary(side, decisions, mirrored=far)]
+        retry = any(side.net["rr-conflict"] == "retry-connect" for side, _ in sides)
+        if refusal.code == -25 or demoted or retry:
             self._later(connection, 1.0, lambda: self.meet(connection))
             return
-        for side in (connection, end):
-            if side.net["rr-conflict"] == "retry-connect":
-                self._later(connection, 1.0, lambda: self.meet(connection))
-                return
-        for side in (connection, end):
+        for side, _ in sides:
             self._drop(side, "connect-failed")
+
+    def _force_secondary(self, side: Connection, decisions: dict[int, Decision], *, mirrored: bool) -> bool:
+        """I7: a suspended Primary that others left behind gives up by itself if it is told to (S5c)."""
+        resource, member = side.resource, self._member(side)
+        wanted = resource.options["on-suspended-primary-outdated"] == "force-secondary"
+        if member is None or not wanted or resource.role is not Role.PRIMARY or not resource.suspended:
+            return False
+        behind = [
+            number
+            for number, decision in decisions.items()
+            if (decision.strategy.source if mirrored else decision.strategy.target)
+        ]
+        if not behind:
+            return False
+        change = Change(resource, "peer-state", forced=True)
+        change.put(resource, "role", Role.SECONDARY)
+        if any(volume.open for volume in resource.volumes.values()):
+            change.put(resource, "fail_io", True)
+        for number in behind:
+            if resource.volumes[number].disk > Disk.OUTDATED:
+                change.put(resource.volumes[number], "disk", Disk.OUTDATED)
+        member.kernel.commit(change)
+        return True
 
     # --- loss --------------------------------------------------------------------------------------------------
 
@@ -415,6 +432,17 @@ def _join(
         change.put(peer, "replication", state)
         change.put(peer, "disk", other.volume.disk)
         peer.quorate = other.volume.quorum
+        if _knows_newer(peer.volume, other.volume):
+            change.put(peer.volume, "disk", Disk.OUTDATED)
+
+
+def _knows_newer(mine: Volume, theirs: Volume) -> bool:
+    """A node without a disk has seen a generation this disk never heard of (S6e; not S6g)."""
+    if mine.backing is None or mine.disk <= Disk.OUTDATED or theirs.backing is not None or not theirs.exposed:
+        return False
+    metadata = mine.backing.metadata
+    known = {metadata.current, *metadata.history, *(entry.bitmap_uuid for entry in metadata.peers)}
+    return theirs.exposed not in known and theirs.resource.role is not Role.PRIMARY
 
 
 def _establish(connection: Connection, end: Connection, path: Path | None) -> None:

@@ -183,6 +183,7 @@ class Resource:
     volumes: dict[int, Volume] = field(default_factory=dict[int, Volume])
     connections: dict[int, Connection] = field(default_factory=dict[int, Connection])
     members: set[int] = field(default_factory=set[int])
+    promoted_by_open: bool = False  # auto-promote: demoted again when the last writer closes
     ordered: bool = False  # a disk was attached at some time: the method of write ordering is settled
 
     def __post_init__(self) -> None:

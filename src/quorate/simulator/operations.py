@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from quorate.simulator import administration, disks, generations
 from quorate.simulator.blocks import BlockDevice
-from quorate.simulator.change import Change
+from quorate.simulator.change import Change, attempt
 from quorate.simulator.errors import Refusal
 from quorate.simulator.handshake import Side, compute_replication, decide
 from quorate.simulator.kernel import Kernel
@@ -191,25 +191,17 @@ class Operations:
         resource = connection.resource
         mine, theirs = Change(resource, tag), Change(there.resource, "remote")
         outdated = _outdated_side(connection, back)
-        _part(mine, connection, outdated)
-        _part(theirs, back, outdated)
         # Whoever stays judges by the members that stay: the leaver is gone with everybody's knowledge (S9 #57, X5).
-        before = (resource.members, there.resource.members)
-        there.resource.members = self._members_without(there, back)
+        before, there.resource.members = there.resource.members, self._members_without(there, back)
         try:
-            kernel.prepare(mine)
+            with attempt(mine, theirs):
+                _part(mine, connection, outdated)
+                kernel.prepare(mine)
+                _part(theirs, back, outdated)
+                self._ask(there, theirs, connection)
         except Refusal:
-            resource.members, there.resource.members = before
+            there.resource.members = before
             raise
-        try:
-            there.kernel.prepare(theirs)
-        except Refusal:
-            mine.undo()
-            resource.members, there.resource.members = before
-            name = connection.name
-            raise Refusal(
-                -10, f"Declined by peer {name} (id: {connection.peer_id}), see the kernel log there"
-            ) from None
         kernel.commit(mine)
         resource.members = self._members_without(Member(kernel, resource), connection)
         there.kernel.commit(theirs)
@@ -218,6 +210,13 @@ class Operations:
                 path.established = False
         self.tell_disk_states(there.resource, resource)
         self.links.hang_up(back)
+
+    def _ask(self, there: Member, change: Change, connection: Connection) -> None:
+        try:
+            there.kernel.prepare(change)
+        except Refusal:
+            name, peer_id = connection.name, connection.peer_id
+            raise Refusal(-10, f"Declined by peer {name} (id: {peer_id}), see the kernel log there") from None
 
     def _members_without(self, member: Member, link: Connection) -> set[int]:
         return set(explore(self.directory, member, without=link).node_ids) | {member.resource.node_id}
@@ -232,7 +231,10 @@ class Operations:
                     for number, peer in end[1].peer_volumes.items():
                         if number in resource.volumes:
                             _learn(change, peer, resource.volumes[number])
-                    end[0].kernel.commit(change, recalculate=True)
+                    # Only a node without a disk votes by what its peers say of their quorum (Q7); a Primary with a
+                    # disk does not re-evaluate because of a mere message (X7 #77).
+                    diskless = any(volume.backing is None for volume in end[0].resource.volumes.values())
+                    end[0].kernel.commit(change, recalculate=diskless)
 
     def _stand_alone(self, kernel: Kernel, connection: Connection, tag: str, *, forced: bool) -> None:
         for link in (Link.DISCONNECTING, Link.STAND_ALONE):

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from quorate.simulator import generations
 from quorate.simulator.blocks import BLOCK, DeviceError
 from quorate.simulator.change import Change
+from quorate.simulator.errors import Refusal
 from quorate.simulator.kernel import Kernel
-from quorate.simulator.model import Opener, PeerVolume, Volume
+from quorate.simulator.model import Opener, PeerVolume, Resource, Volume
 from quorate.simulator.resync import Resync
 from quorate.simulator.settle import data_accessible
 from quorate.simulator.states import Disk, Replication, Role
@@ -65,6 +66,8 @@ class DeviceIo:
     spread: Callable[[Volume], None]
     ledger_of: Callable[[Volume], Ledger]
     fail_disk: Callable[[Kernel, Volume], None]
+    promote: Callable[[Kernel, Resource], None]
+    demote: Callable[[Kernel, Resource], None]
     pending: list[PendingWrite] = field(default_factory=list[PendingWrite])
 
     def open(self, kernel: Kernel, volume: Volume, *, write: bool, program: str, pid: int) -> Opener:
@@ -73,9 +76,7 @@ class DeviceIo:
         if resource.fail_io:
             raise DeviceError(errno.ENOTRECOVERABLE, "State not recoverable")
         if resource.role is not Role.PRIMARY:
-            if write:
-                raise DeviceError(errno.EROFS, "Read-only file system")
-            raise DeviceError(errno.EMEDIUMTYPE, "Wrong medium type")
+            self._open_secondary(kernel, volume, write=write)
         if not volume.quorum and not write:
             raise DeviceError(errno.ENODATA, "No data available")
         opener = Opener(program, pid, self.clock(), write)
@@ -83,8 +84,29 @@ class DeviceIo:
         self._notify(kernel, volume)
         return opener
 
+    def _open_secondary(self, kernel: Kernel, volume: Volume, *, write: bool) -> None:
+        """auto-promote: a writer promotes, a reader needs that nobody is Primary; without it both fail (S4)."""
+        resource = volume.resource
+        automatic = resource.options["auto-promote"] is True
+        if write and automatic:
+            try:
+                self.promote(kernel, resource)
+            except Refusal:
+                raise DeviceError(errno.EROFS, "Read-only file system") from None
+            resource.promoted_by_open = True
+            return
+        other = any(connection.peer_role is Role.PRIMARY for connection in resource.connections.values())
+        if write:
+            raise DeviceError(errno.EROFS, "Read-only file system")
+        if not automatic or other or not data_accessible(volume):
+            raise DeviceError(errno.EMEDIUMTYPE, "Wrong medium type")
+
     def close(self, kernel: Kernel, volume: Volume, opener: Opener) -> None:
         volume.openers.remove(opener)
+        resource = volume.resource
+        if resource.promoted_by_open and not any(each.writable for each in resource.volumes.values()):
+            resource.promoted_by_open = False
+            self.demote(kernel, resource)
         if not volume.openers and volume.resource.fail_io:
             change = Change(volume.resource, "release", forced=True)
             change.put(volume.resource, "fail_io", False)
