@@ -121,6 +121,8 @@ class Mesh:
     star: int
     tie_breakers: int
     attached: int
+    isolated: int
+    """Members that tie-breakers have no connection to for the moment (decision 6)."""
 
     @property
     def voter_count(self) -> int:
@@ -131,7 +133,7 @@ class Mesh:
 def mesh_of(datamesh: Datamesh, revision: int) -> Mesh:
     """Index a datamesh."""
     by_id: dict[int, DatameshMember] = {}
-    everyone = voters = disks = full_mesh = star = breakers = attached = 0
+    everyone = voters = disks = full_mesh = star = breakers = attached = isolated = 0
     for member in datamesh.members:
         replica_id = id_of(member.name)
         position = 1 << replica_id
@@ -150,7 +152,9 @@ def mesh_of(datamesh: Datamesh, revision: int) -> Mesh:
                 breakers |= position
         if member.attached:
             attached |= position
-    return Mesh(datamesh, revision, by_id, everyone, voters, disks, full_mesh, star, breakers, attached)
+        if member.tie_breakers_disconnected:
+            isolated |= position
+    return Mesh(datamesh, revision, by_id, everyone, voters, disks, full_mesh, star, breakers, attached, isolated)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +253,11 @@ class Context:
         """Whom a member connects to: full mesh to all others, star to the full mesh (facts/datamesh 2.2)."""
         mesh = self.mesh
         own = 1 << replica_id
-        return (mesh.all if mesh.full_mesh & own else mesh.full_mesh) & ~own
+        peers = (mesh.all if mesh.full_mesh & own else mesh.full_mesh) & ~own
+        if mesh.isolated:
+            peers &= ~mesh.tie_breakers if mesh.isolated & own else -1
+            peers &= ~mesh.isolated if mesh.tie_breakers & own else -1
+        return peers
 
     def unverified_peers(self, replica_id: int, revision: int, among: int = -1) -> int:
         """Expected peers (restricted to `among`) whose connection with this member is not verified."""
