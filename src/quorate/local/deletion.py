@@ -54,17 +54,19 @@ def parse_options(body: Json, query: dict[str, str]) -> DeleteOptions:
         grace = int(query["gracePeriodSeconds"])
     policy = as_text(given.get("propagationPolicy")) or query.get("propagationPolicy", "")
     orphan = given.get("orphanDependents")
-    _refuse(_option_errors(grace, policy, orphan))
+    dry_run = query.get("dryRun") or next(iter(texts(given.get("dryRun"))), "")
+    _refuse(_option_errors(grace, policy, orphan, dry_run))
     if isinstance(orphan, bool):
         policy = "Orphan" if orphan else "Background"
-    dry_run = bool(given.get("dryRun")) or bool(query.get("dryRun"))
     preconditions = as_object(given.get("preconditions"))
     uid, version = as_text(preconditions.get("uid")), as_text(preconditions.get("resourceVersion"))
-    return DeleteOptions(uid, version, grace if isinstance(grace, int) else None, policy, dry_run)
+    return DeleteOptions(uid, version, grace if isinstance(grace, int) else None, policy, bool(dry_run))
 
 
-def _option_errors(grace: Json, policy: str, orphan: Json) -> list[FieldError]:
+def _option_errors(grace: Json, policy: str, orphan: Json, dry_run: str) -> list[FieldError]:
     errors: list[FieldError] = []
+    if dry_run not in ("", "All"):
+        errors.append(not_supported("dryRun", dry_run, ["All"]))
     if isinstance(grace, int) and grace < 0:
         errors.append(invalid_value("gracePeriodSeconds", grace, "must be greater than or equal to 0"))
     if policy and policy not in _POLICIES:
