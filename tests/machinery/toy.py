@@ -49,7 +49,8 @@ def decide(snapshot: Snapshot, answers: Answers, now: float) -> Decision:
     effects.extend(Create(new_replica(volume, name), "wanted") for name in names if name not in present)
     formed = all(name in present for name in names)
     reported = with_condition(volume, FORMED, formed, now)
-    effects.append(Patch(volume, reported, Half.STATUS, "report", Mode.REPORT))
+    if reported.status != volume.status:
+        effects.append(Patch(volume, reported, Half.STATUS, "report", Mode.REPORT))
     return Decision(effects=tuple(effects))
 
 
