@@ -97,10 +97,12 @@ class Cluster:
             self._spread,
             self._ledger_of,
             self._fail_own_disk,
+            self._reaches,
             self._promote,
             self._demote,
         )
         self.network.listeners.append(self.links.reconsider)
+        self.network.listeners.append(self._wake_writers)
         for index, name in enumerate(nodes):
             self.add_node(name, {"default": f"10.0.0.{index + 1}"})
 
@@ -231,6 +233,17 @@ class Cluster:
         other = self.resync.mirror(peer)
         if other is not None:
             self.operations.tell_disk_states(other.connection.resource)
+
+    def _wake_writers(self, one: str, other: str) -> None:
+        """A link that healed before its loss was noticed lets waiting writes go on."""
+        for name in (one, other):
+            node = self.nodes.get(name)
+            if node is not None and node.running and self.io.pending:
+                for volume in list(node.kernel.minors.values()):
+                    self.io.resume(node.kernel, volume)
+
+    def _reaches(self, peer: PeerVolume) -> bool:
+        return self.links.active_path(peer.connection) is not None
 
     def operations_notice(self, name: str) -> None:
         """Lets a node notice its dead links now, as any cluster-wide command does first."""

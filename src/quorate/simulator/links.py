@@ -215,11 +215,11 @@ class Links:
             for member, change in changes:
                 member.kernel.prepare(change)
         members = around.node_ids | beyond.node_ids | {here.resource.node_id, there.resource.node_id}
-        path = self.usable_path(connection, end)
+        # The transport stands before the states say so: whoever waits for them must be able to use it.
+        _establish(connection, end, self.usable_path(connection, end))
         for member, change in changes:
             member.resource.members = set(members)
             member.kernel.commit(change, recalculate=True)
-        _establish(connection, end, path)
         for number, decision in decisions.items():
             self.after_meeting(connection.peer_volumes[number], decision)
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from quorate.simulator.blocks import BLOCK, DeviceError, digest
 from quorate.simulator.cluster import Cluster
+from quorate.simulator.kernel import Kernel
 from quorate.simulator.lvm import PROGRAMS
-from quorate.simulator.model import Opener
+from quorate.simulator.model import Opener, Volume
 from quorate.simulator.result import OK, Result
+from quorate.simulator.scheduler import SimulatedTime
 
 _TIMEOUT: Final = re.compile(r"timeout (\d+) (.*)\Z", re.DOTALL)
 _HOLD: Final = re.compile(r"sh -c 'exec 3(<>?)(/dev/drbd\d+); exec sleep \d+'")
@@ -43,6 +46,7 @@ class Shell:
     files: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     holders: dict[str, list[tuple[int, Opener]]] = field(default_factory=dict[str, list[tuple[int, Opener]]])
     pids: int = 4000
+    patience: float = 2.5  # how long a foreground write may wait for a loss to be noticed
 
     def run(self, node: str, line: str) -> Outcome:
         wrapped = _TIMEOUT.match(line)
@@ -88,12 +92,13 @@ class Shell:
         count = int(given.get("count", "0"))
         blocks = max(1, size // BLOCK)
         if _DRBD_DEVICE.match(target):
-            return self._write(node, target, int(given.get("seek", "0")) * blocks, count * blocks)
+            return self._write(node, target, int(given.get("seek", "0")) * blocks, count, blocks)
         if _DRBD_DEVICE.match(source):
             return self._read(node, source, int(given.get("skip", "0")) * blocks, count * blocks)
         return Skipped("dd that does not touch a DRBD device")
 
-    def _write(self, node: str, path: str, start: int, count: int) -> Outcome:
+    def _write(self, node: str, path: str, start: int, count: int, blocks: int) -> Outcome:
+        """`dd` with direct I/O: one request per block size, the next after the answer of the one before."""
         kernel = self.cluster.node(node).kernel
         volume = kernel.minors.get(int(path.removeprefix("/dev/drbd")))
         if volume is None:
@@ -103,16 +108,39 @@ class Shell:
         except DeviceError as error:
             return Result(1, "", f"dd: can't open '{path}': {error.strerror}\n")
         answers: list[int | None] = []
-
-        def finish(error: int | None) -> None:
-            answers.append(error)
-            self.cluster.io.close(kernel, volume, opener)
-
-        values = tuple(self.cluster.fresh_value() for _ in range(count))
-        self.cluster.io.write(kernel, volume, start, values, finish)
+        self._write_on(kernel, volume, opener, start, count, blocks, answers.append)
+        self._wait(answers)
         if not answers:
             return None
         return OK if answers[0] is None else Result(1, "", f"dd: error writing '{path}': Input/output error\n")
+
+    def _wait(self, answers: list[int | None]) -> None:
+        """A foreground program waits; the simulated clock goes on for as long as the lab waited at most."""
+        if not answers and isinstance(self.cluster.scheduler, SimulatedTime):
+            until = self.cluster.scheduler.time() + self.patience
+            while not answers and self.cluster.scheduler.step(until):
+                pass
+
+    def _write_on(
+        self,
+        kernel: Kernel,
+        volume: Volume,
+        opener: Opener,
+        start: int,
+        count: int,
+        blocks: int,
+        done: Callable[[int | None], None],
+    ) -> None:
+        def finish(error: int | None) -> None:
+            if error is None and count > 1:
+                self._write_on(kernel, volume, opener, start + blocks, count - 1, blocks, done)
+                return
+            if opener in volume.openers:
+                self.cluster.io.close(kernel, volume, opener)
+            done(error)
+
+        values = tuple(self.cluster.fresh_value() for _ in range(blocks))
+        self.cluster.io.write(kernel, volume, start, values, finish)
 
     def _read(self, node: str, path: str, start: int, count: int) -> Outcome:
         kernel = self.cluster.node(node).kernel
@@ -172,14 +200,12 @@ class Shell:
         except DeviceError:
             self.files[node, target] = "exit 1\n"
             return Result(0, "started\n")
-        blocks = _bytes(given["bs"]) // BLOCK
+        blocks, count = _bytes(given["bs"]) // BLOCK, int(given["count"])
 
-        def finish(error: int | None) -> None:
+        def done(error: int | None) -> None:
             self.files[node, target] = f"exit {0 if error is None else 1}\n"
-            self.cluster.io.close(kernel, volume, opener)
 
-        values = tuple(self.cluster.fresh_value() for _ in range(int(given["count"]) * blocks))
-        self.cluster.io.write(kernel, volume, int(given.get("seek", "0")) * blocks, values, finish)
+        self._write_on(kernel, volume, opener, int(given.get("seek", "0")) * blocks, count, blocks, done)
         return Result(0, "started\n")
 
     def _cat(self, node: str, path: str) -> Outcome:

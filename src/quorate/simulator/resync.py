@@ -145,7 +145,13 @@ class Resync:
         if dirty:
             self.step(target)
         else:
+            self.scheduler.call_later(_EXCHANGE, lambda: self._finish_if_running(target, source))
+
+    def _finish_if_running(self, target: PeerVolume, source: PeerVolume) -> None:
+        if target.replication is Replication.SYNC_TARGET and not target.out_of_sync:
             self.finish(target, source)
+        else:
+            self.step(target)
 
     def finish(self, target: PeerVolume, source: PeerVolume) -> None:
         """U18: the target is as good as its source; other resyncs of it end with this one."""

@@ -33,6 +33,7 @@ class PendingWrite:
     block: int
     values: tuple[int, ...]
     finish: Callable[[int | None], None]
+    stored: bool = False  # on the local disk already, waiting for peers
 
 
 @dataclass(slots=True)
@@ -66,6 +67,7 @@ class DeviceIo:
     spread: Callable[[Volume], None]
     ledger_of: Callable[[Volume], Ledger]
     fail_disk: Callable[[Kernel, Volume], None]
+    reaches: Callable[[PeerVolume], bool]
     promote: Callable[[Kernel, Resource], None]
     demote: Callable[[Kernel, Resource], None]
     pending: list[PendingWrite] = field(default_factory=list[PendingWrite])
@@ -134,11 +136,23 @@ class DeviceIo:
         """After a change: pending writes go on, or fail when I/O is made to fail."""
         resource = volume.resource
         if resource.suspended and not resource.fail_io:
+            self._mark_stranded(volume)
+            return
+        if not any(request.volume is volume for request in self.pending):
             return
         mine = [request for request in self.pending if request.volume is volume]
         self.pending = [request for request in self.pending if request.volume is not volume]
         for request in mine:
             self._perform(kernel, request)
+
+    def _mark_stranded(self, volume: Volume) -> None:
+        """A request that reached the local disk before the suspension is out of sync at whoever is gone (X7 #49)."""
+        if volume.backing is None:
+            return
+        for request in self.pending:
+            if request.volume is volume and request.stored:
+                gone = [peer for peer in volume.peers() if peer.replication is Replication.OFF]
+                generations.mark(volume, request.block, request.block + len(request.values), gone)
 
     def drop(self, volume: Volume) -> None:
         """The node is gone, and its programs with it."""
@@ -149,10 +163,20 @@ class DeviceIo:
         if volume.resource.fail_io or not data_accessible(volume) or (not volume.quorum):
             request.finish(errno.EIO)
             return
-        self._begin_generation(kernel, volume)
         start, end = request.block, request.block + len(request.values)
-        if not self._store(kernel, volume, start, request.values):
-            request.finish(errno.EIO)
+        silent = any(generations.receives_data(peer) and not self.reaches(peer) for peer in volume.peers())
+        if silent and volume.new_generation and not request.stored:
+            self.pending.append(request)  # a generation is announced before anything is written in it
+            return
+        if not request.stored:
+            self._begin_generation(kernel, volume)
+            if not self._store(kernel, volume, start, request.values):
+                request.finish(errno.EIO)
+                return
+            request.stored = True
+        if silent:
+            # Sent into the void: nothing is acknowledged before the silence is noticed (X7 #47).
+            self.pending.append(request)
             return
         missed = self._replicate(volume, start, request.values)
         self._mark(volume, start, end, missed)
