@@ -8,7 +8,7 @@ import msgspec
 
 from quorate.api.common import VOLUME_NAME_PATTERN, NodeName, Time
 from quorate.api.meta import Object
-from quorate.api.schema import AGE, IMMUTABLE, Column, Crd, Rule, Schema
+from quorate.api.schema import AGE, Column, Crd, Rule, Schema
 from quorate.api.value import Value
 
 OperationType: TypeAlias = Literal["CreateNewUUID", "ForcePrimary", "Invalidate", "Outdate", "Verify", "CreateSnapshot"]
@@ -48,21 +48,18 @@ class CreateNewUUID(Value):
 class DRBDResourceOperationSpec(Value):
     """What to run where."""
 
-    node_name: Annotated[NodeName, Schema(rules=(IMMUTABLE,))]
+    # On the whole: a rule on an optional field would not see it being added or removed.
+    RULES: ClassVar[tuple[Rule, ...]] = (Rule("self == oldSelf", "spec is immutable."),)
+
+    node_name: NodeName
     """Node of the resource."""
-    drbd_resource_name: Annotated[
-        str, Schema(min_length=1, max_length=253, pattern=VOLUME_NAME_PATTERN, rules=(IMMUTABLE,))
-    ]
+    drbd_resource_name: Annotated[str, Schema(min_length=1, max_length=253, pattern=VOLUME_NAME_PATTERN)]
     """Name of the DRBDResource."""
-    type: Annotated[OperationType, Schema(rules=(IMMUTABLE,))]
+    type: OperationType
     """The command."""
-    create_new_uuid: Annotated[CreateNewUUID | None, Schema(rules=(IMMUTABLE,))] = msgspec.field(
-        default=None, name="createNewUUID"
-    )
+    create_new_uuid: CreateNewUUID | None = msgspec.field(default=None, name="createNewUUID")
     """Parameters of CreateNewUUID."""
-    formation_id: Annotated[str, Schema(max_length=64, rules=(IMMUTABLE,))] = msgspec.field(
-        default="", name="formationID"
-    )
+    formation_id: Annotated[str, Schema(max_length=64)] = msgspec.field(default="", name="formationID")
     """Identity of the formation that this operation belongs to (decision 7)."""
 
 
