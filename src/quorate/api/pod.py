@@ -29,10 +29,21 @@ class PodVolume(Value):
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
 
 
+class Container(Value):
+    """A container, as far as used."""
+
+    name: str
+    """Name within the pod."""
+    image: str = ""
+    """Image it runs."""
+
+
 class PodSpec(Value):
     """Spec of a pod."""
 
     node_name: str = ""
+    containers: tuple[Container, ...] = ()
+    """Containers; the API server wants at least one."""
     volumes: tuple[PodVolume, ...] = ()
 
 

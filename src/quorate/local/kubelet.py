@@ -17,7 +17,7 @@ from quorate.api.labels import APP_AGENT, LABEL_APP, LABEL_ZONE
 from quorate.api.meta import ObjectMeta
 from quorate.api.node import Node, NodeAddress, NodeStatus
 from quorate.api.node import ReadyCondition as NodeReady
-from quorate.api.pod import Pod, PodSpec, PodStatus
+from quorate.api.pod import Container, Pod, PodSpec, PodStatus
 from quorate.api.pod import ReadyCondition as PodReady
 from quorate.api.value import FrozenMap, replace
 from quorate.api.wire import merge_patch
@@ -25,6 +25,7 @@ from quorate.machinery import errors
 from quorate.machinery.client import Client
 from quorate.machinery.clock import Clock
 
+CONTAINERS = (Container(name="agent", image="quorate"),)
 HEARTBEAT = 1.0
 """Seconds between two looks at the machine."""
 CHECK = 60.0
@@ -131,7 +132,7 @@ class Kubelet:
         except errors.NotFound:
             labels = FrozenMap({LABEL_APP: APP_AGENT})
             meta = ObjectMeta(name=self.pod_name, namespace=self._namespace, labels=labels)
-            return await self._client.create(Pod(metadata=meta, spec=PodSpec(node_name=self._machine.name)))
+            return await self._client.create(Pod(metadata=meta, spec=PodSpec(node_name=self._machine.name, containers=CONTAINERS)))
 
     def _pod_status(self, pod: Pod, silent: float) -> PodStatus:
         if 0.0 < silent < NOTICE:

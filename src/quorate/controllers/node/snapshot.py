@@ -26,6 +26,6 @@ def gather(reader: Reader, key: str) -> Snapshot:
     """One consistent snapshot for a node."""
     return Snapshot(
         node=reader.get(Node, key),
-        eligible=bool(reader.by_index(ReplicatedStoragePool, indexes.RSP_BY_ELIGIBLE_NODE.name, key)),
-        hosts_resources=bool(reader.by_index(DRBDResource, indexes.DRBDR_BY_NODE.name, key)),
+        eligible=bool(reader.by_index(ReplicatedStoragePool, indexes.RSP_BY_ELIGIBLE_NODE, key)),
+        hosts_resources=bool(reader.by_index(DRBDResource, indexes.DRBDR_BY_NODE, key)),
     )

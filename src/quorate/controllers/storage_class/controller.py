@@ -71,7 +71,7 @@ def pool_keys(old: ReplicatedStoragePool | None, new: ReplicatedStoragePool | No
         if pool is None:
             continue
         names.update(pool.status.used_by.replicated_storage_class_names)
-        for index in (indexes.RSC_BY_SPEC_POOL.name, indexes.RSC_BY_POOL.name):
+        for index in (indexes.RSC_BY_SPEC_POOL, indexes.RSC_BY_POOL):
             found = reader.by_index(ReplicatedStorageClass, index, pool.metadata.name)
             names.update(item.metadata.name for item in found)
     return sorted(names)

@@ -33,8 +33,8 @@ class Snapshot:
 def gather(reader: Reader, key: str) -> Snapshot:
     """One consistent snapshot for a class."""
     found = reader.get(ReplicatedStorageClass, key)
-    used = reader.by_index(ReplicatedStoragePool, indexes.RSP_BY_USED_BY.name, key)
-    volumes = reader.by_index(ReplicatedVolume, indexes.RV_BY_CLASS.name, key)
+    used = reader.by_index(ReplicatedStoragePool, indexes.RSP_BY_USED_BY, key)
+    volumes = reader.by_index(ReplicatedVolume, indexes.RV_BY_CLASS, key)
     legacy = found.spec.storage_pool if found is not None else ""
     pool_name = pool_name_of(found) if found is not None and found.spec.storage is not None else ""
     return Snapshot(

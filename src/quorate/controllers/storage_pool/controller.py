@@ -66,7 +66,7 @@ def node_keys(settings: Settings, old: Node | None, new: Node | None, reader: Re
     found = new if new is not None else old
     if found is None:
         return ()
-    listed = reader.by_index(ReplicatedStoragePool, indexes.RSP_BY_ELIGIBLE_NODE.name, found.metadata.name)
+    listed = reader.by_index(ReplicatedStoragePool, indexes.RSP_BY_ELIGIBLE_NODE, found.metadata.name)
     names = {pool.metadata.name for pool in listed}
     if new is not None:
         pools = reader.list(ReplicatedStoragePool)
@@ -95,7 +95,7 @@ def volume_group_keys(old: LVMVolumeGroup | None, new: LVMVolumeGroup | None, re
     found = new if new is not None else old
     if found is None:
         return ()
-    pools = reader.by_index(ReplicatedStoragePool, indexes.RSP_BY_LVG.name, found.metadata.name)
+    pools = reader.by_index(ReplicatedStoragePool, indexes.RSP_BY_LVG, found.metadata.name)
     return tuple(pool.metadata.name for pool in pools)
 
 
@@ -115,6 +115,6 @@ def pod_keys(old: Pod | None, new: Pod | None, reader: Reader) -> Iterable[str]:
     nodes = {pod.spec.node_name for pod in (old, new) if pod is not None and pod.spec.node_name}
     names: set[str] = set()
     for node in sorted(nodes):
-        listed = reader.by_index(ReplicatedStoragePool, indexes.RSP_BY_ELIGIBLE_NODE.name, node)
+        listed = reader.by_index(ReplicatedStoragePool, indexes.RSP_BY_ELIGIBLE_NODE, node)
         names.update(pool.metadata.name for pool in listed)
     return sorted(names)

@@ -65,7 +65,7 @@ def class_keys(old: ReplicatedStorageClass | None, new: ReplicatedStorageClass |
     found = new if new is not None else old
     if found is None:
         return ()
-    volumes = reader.by_index(ReplicatedVolume, indexes.RV_BY_CLASS.name, found.metadata.name)
+    volumes = reader.by_index(ReplicatedVolume, indexes.RV_BY_CLASS, found.metadata.name)
     return tuple(volume.metadata.name for volume in volumes)
 
 
@@ -79,7 +79,7 @@ def pool_keys(old: ReplicatedStoragePool | None, new: ReplicatedStoragePool | No
     found = new if new is not None else old
     if found is None:
         return ()
-    names = {v.metadata.name for v in reader.by_index(ReplicatedVolume, indexes.RV_BY_POOL.name, found.metadata.name)}
+    names = {v.metadata.name for v in reader.by_index(ReplicatedVolume, indexes.RV_BY_POOL, found.metadata.name)}
     if old is None or new is None:
         names.update(v.metadata.name for v in reader.list(ReplicatedVolume) if v.status.configuration is None)
     return sorted(names)
@@ -149,7 +149,7 @@ def node_keys(old: Node | None, new: Node | None, reader: Reader) -> Iterable[st
     if found is None:
         return ()
     name = found.metadata.name
-    replicas = reader.by_index(ReplicatedVolumeReplica, indexes.RVR_BY_NODE.name, name)
+    replicas = reader.by_index(ReplicatedVolumeReplica, indexes.RVR_BY_NODE, name)
     names = {replica.spec.replicated_volume_name for replica in replicas}
     names.update(
         volume.metadata.name

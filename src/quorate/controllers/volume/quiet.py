@@ -38,7 +38,8 @@ def delay(status: ReplicatedVolumeStatus, now: float) -> float:
         for step in t.steps
         if step.status == StepStatus.ACTIVE and step.started_at
     ]
-    starts.extend(times.parse(request.first_observed_at) for request in status.datamesh_replica_requests)
+    if not transition.is_forming(status):
+        starts.extend(times.parse(request.first_observed_at) for request in status.datamesh_replica_requests)
     if not starts:
         return 0.0
     return max(starts) + QUIET_SECONDS - now

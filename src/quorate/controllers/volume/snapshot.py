@@ -70,7 +70,7 @@ def gather(reader: Reader, name: str) -> Snapshot:
     volume = reader.get(ReplicatedVolume, name)
     attachments = tuple(
         sorted(
-            reader.by_index(ReplicatedVolumeAttachment, indexes.RVA_BY_VOLUME.name, name),
+            reader.by_index(ReplicatedVolumeAttachment, indexes.RVA_BY_VOLUME, name),
             key=lambda a: (a.spec.node_name, a.metadata.creation_timestamp, a.metadata.name),
         )
     )
@@ -84,7 +84,7 @@ def gather(reader: Reader, name: str) -> Snapshot:
     pool = reader.get(ReplicatedStoragePool, in_force.replicated_storage_pool_name) if in_force else intended_pool
     replicas = tuple(
         sorted(
-            reader.by_index(ReplicatedVolumeReplica, indexes.RVR_BY_VOLUME.name, name),
+            reader.by_index(ReplicatedVolumeReplica, indexes.RVR_BY_VOLUME, name),
             key=lambda replica: names.replica_id(replica.metadata.name),
         )
     )
@@ -137,5 +137,5 @@ def _siblings(
     rolling_out = in_force is not None and intended is not None and in_force != intended
     if not class_name or not (rolling_out or volume.status.eligible_nodes_violations):
         return ()
-    others = reader.by_index(ReplicatedVolume, indexes.RV_BY_CLASS.name, class_name)
+    others = reader.by_index(ReplicatedVolume, indexes.RV_BY_CLASS, class_name)
     return tuple(sorted((o for o in others if o.metadata.name != volume.metadata.name), key=lambda o: o.metadata.name))

@@ -1,0 +1,230 @@
+"""The one-process cluster: simulated nodes with the real agents, the real controllers, one API server.
+
+Nothing in here decides anything. It starts the same parts that run in production, wired to the embedded API server and
+to simulated hosts, and offers the faults that a person or a test wants to cause. The parts share one event loop, which
+may run on virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from quorate.agent.agent import Agent, AgentOptions
+from quorate.api.lvm_volume_group import Local, LVMVolumeGroup, LVMVolumeGroupSpec, ThinPoolSpec
+from quorate.api.meta import ObjectMeta
+from quorate.api.namespace import Namespace
+from quorate.controllers.process import ProcessSettings, controller_specs
+from quorate.extender.in_process import InProcessExtender
+from quorate.local.kubelet import Kubelet, Machine
+from quorate.local.shape import NAMESPACE, THIN_POOL, Shape
+from quorate.machinery import errors
+from quorate.machinery.client import Client
+from quorate.machinery.clock import Clock
+from quorate.machinery.controller import AnySpec
+from quorate.machinery.executor import Gate
+from quorate.machinery.logs import Logger
+from quorate.machinery.machinery_metrics import MachineryMetrics
+from quorate.machinery.manager import Manager, ManagerOptions
+from quorate.machinery.metrics import Registry
+from quorate.machinery.transport import Transport
+from quorate.machinery.worker import Record
+from quorate.simulator.cluster import Cluster
+from quorate.simulator.scheduler import Scheduler
+
+INTERNAL = "InternalIP"
+THIN_SHARE = "90%"
+
+
+@dataclass
+class RunningNode:
+    """A simulated machine and what runs on it."""
+
+    name: str
+    index: int
+    agent: Agent | None = None
+    tasks: list[asyncio.Task[None]] = field(default_factory=list["asyncio.Task[None]"])
+    agent_stopped: bool = False
+    """Whether somebody stopped the agent; it then stays down until it is started again."""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Everything that a local cluster takes from outside."""
+
+    transport: Transport
+    clock: Clock
+    scheduler: Scheduler
+    """Time of the simulated kernel; may run faster than the clock."""
+    log: Logger
+    seed: int = 0
+    entropy: Callable[[int], bytes] | None = None
+    record: Record | None = None
+    gate: Gate | None = None
+    agent_transport: Callable[[str], Transport] | None = None
+    """Transport of one node's agent, when it differs from the controllers' (faults)."""
+
+
+class LocalCluster:
+    """See the module docstring. `start` returns when everything runs; `stop` ends it."""
+
+    def __init__(self, shape: Shape, wiring: Wiring) -> None:
+        self.shape = shape
+        self.wiring = wiring
+        self.simulator = Cluster(wiring.scheduler, seed=wiring.seed, voter_mode=shape.voter_mode)
+        self.registry = Registry()
+        self.client = Client(wiring.transport, wiring.clock, MachineryMetrics(Registry()), user_agent="quorate/local")
+        self.extender = InProcessExtender(wiring.clock)
+        self.nodes: dict[str, RunningNode] = {}
+        self.manager: Manager | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._random = Random(wiring.seed)
+        self._entropy = wiring.entropy or self._random.randbytes
+
+    async def start(self) -> None:
+        """Create the nodes and start every part."""
+        await self._create(Namespace(metadata=ObjectMeta(name=NAMESPACE)))
+        for index, name in enumerate(self.shape.node_names()):
+            await self.add_node(name, index)
+        self.start_controllers()
+
+    async def stop(self) -> None:
+        """End every part, the controllers gracefully."""
+        await self.stop_controllers()
+        tasks = [*self._tasks, *(task for node in self.nodes.values() for task in node.tasks)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    # Controllers
+
+    def start_controllers(self) -> None:
+        """Start the controller process."""
+        self.manager = Manager(
+            self.wiring.transport,
+            self._specs(),
+            ManagerOptions(identity="controller"),
+            clock=self.wiring.clock,
+            random=Random(self._random.random()),
+            entropy=self._entropy,
+            log=self.wiring.log,
+            registry=self.registry,
+            record=self.wiring.record,
+            gate=self.wiring.gate,
+        )
+        self.extender.reader = self.manager.caches
+        self._tasks.append(asyncio.create_task(self.manager.run(), name="controllers"))
+
+    def _specs(self) -> tuple[AnySpec, ...]:
+        settings = ProcessSettings(namespace=NAMESPACE)
+        return controller_specs(settings, self.wiring.clock, self.extender)
+
+    async def stop_controllers(self) -> None:
+        """Let the controllers finish what they are at, then end them."""
+        if self.manager is None:
+            return
+        self.manager.stop()
+        running = [task for task in self._tasks if task.get_name() == "controllers"]
+        await asyncio.gather(*running, return_exceptions=True)
+        self._tasks = [task for task in self._tasks if task not in running]
+        self.manager = None
+        self.registry = Registry()
+
+    async def kill_controllers(self) -> None:
+        """End the controllers at once, wherever they are."""
+        running = [task for task in self._tasks if task.get_name() == "controllers"]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        self._tasks = [task for task in self._tasks if task not in running]
+        self.manager = None
+        self.registry = Registry()
+
+    # Nodes
+
+    async def add_node(self, name: str, index: int, *, zone: str | None = None) -> None:
+        """A new machine with its volume groups, its kubelet and its agent."""
+        address = self.shape.address_of(index)
+        machine = self.simulator.add_node(name, {"internal": address})
+        for group in self.shape.groups:
+            machine.lvm.add_group(group, self.shape.group_size)
+        node = RunningNode(name, index)
+        self.nodes[name] = node
+        placed = self.shape.zone_of(index) if zone is None else zone
+        kubelet = Kubelet(
+            self.client,
+            self.wiring.clock,
+            Machine(name, {INTERNAL: address}, placed),
+            namespace=NAMESPACE,
+            running=lambda: self.simulator.nodes[name].running,
+            agent_ready=lambda: self._agent_ready(name),
+        )
+        await kubelet.sync()
+        for group in self.shape.groups:
+            await self._create(self._group_object(group, name))
+        self._tasks.append(asyncio.create_task(kubelet.run(), name=f"{name}/kubelet"))
+        self.start_agent(name)
+
+    def _group_object(self, group: str, node: str) -> LVMVolumeGroup:
+        pools = (ThinPoolSpec(name=THIN_POOL, size=THIN_SHARE),) if self.shape.thin else ()
+        return LVMVolumeGroup(
+            metadata=ObjectMeta(name=self.shape.group_object_name(group, node)),
+            spec=LVMVolumeGroupSpec(
+                actual_vg_name_on_the_node=group, type="Local", local=Local(node_name=node), thin_pools=pools
+            ),
+        )
+
+    async def _create(self, obj: Namespace | LVMVolumeGroup) -> None:
+        try:
+            await self.client.create(obj)
+        except errors.AlreadyExists:
+            return
+
+    def _agent_ready(self, name: str) -> bool:
+        agent = self.nodes[name].agent
+        return agent is not None and not agent.missing()
+
+    # Faults
+
+    def start_agent(self, name: str) -> None:
+        """Start the agent of a node."""
+        node = self.nodes[name]
+        node.agent_stopped = False
+        made = self.wiring.agent_transport
+        node.agent = Agent(
+            self.simulator.host(name),
+            made(name) if made is not None else self.wiring.transport,
+            AgentOptions(),
+            clock=self.wiring.clock,
+            random=Random(self._random.random()),
+            log=self.wiring.log,
+            entropy=self._entropy,
+        )
+        node.tasks = [asyncio.create_task(node.agent.run(), name=f"{name}/agent")]
+
+    async def stop_agent(self, name: str) -> None:
+        """Kill the agent of a node; the kernel runs on."""
+        node = self.nodes[name]
+        node.agent_stopped = True
+        await self._end_agent(node)
+
+    async def _end_agent(self, node: RunningNode) -> None:
+        node.agent = None
+        for task in node.tasks:
+            task.cancel()
+        await asyncio.gather(*node.tasks, return_exceptions=True)
+        node.tasks = []
+
+    async def crash_node(self, name: str) -> None:
+        """Power off a machine: kernel and agent are gone, disks and objects stay."""
+        self.simulator.crash(name)
+        await self._end_agent(self.nodes[name])
+
+    def restart_node(self, name: str) -> None:
+        """Power a machine on again; its agent starts with it unless somebody stopped it."""
+        self.simulator.restart(name)
+        if not self.nodes[name].agent_stopped:
+            self.start_agent(name)
