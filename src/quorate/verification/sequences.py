@@ -1,0 +1,192 @@
+"""Hand-written revision sequences: which order of revisions is safe while a voter joins or leaves.
+
+These are the joint-quorum questions of facts/datamesh 1.10 and of decisions 4 and 6, asked to the kernel model in
+both voter modes without the engine: every node applies revisions at its own pace and in split steps, faults strike at
+any moment, and the next revision is published when everybody who must confirm has confirmed. The answers stand in
+`docs/decisions/voter-changes-beside-a-tie-breaker.md`; a test holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from quorate.verification.agent import Order
+from quorate.verification.assertions import Assertions
+from quorate.verification.configuration import DISKFUL, GONE, LIMINAL, TIE_BREAKER, Mesh, majority, project
+from quorate.verification.kernel import Kernels
+from quorate.verification.world import CRASH, LINK, PARTITION, Event, Target, World, Worlds
+
+
+class Sequence(NamedTuple):
+    """Revisions in order, and what must hold whenever one is published.
+
+    `absent`: nodes that never confirm nor apply, an emergency removal's subject; it is published only while no member
+    reports a connection to them (G25), and with `quorate` only while every remaining voter has quorum.
+    `connected`: published only while all voters and tie-breakers are connected (decision 4).
+    """
+
+    name: str
+    meshes: tuple[Mesh, ...]
+    absent: int = 0
+    quorate: bool = False
+    connected: bool = False
+    check_flag: bool = True
+    order: Order = "strict"
+
+
+class SequenceState(NamedTuple):
+    published: int
+    world: World
+    revisions: tuple[int, ...]
+    faults_left: int
+
+
+class SequenceModel:
+    """Plays a sequence against every interleaving of agents and faults."""
+
+    def __init__(
+        self,
+        sequence: Sequence,
+        *,
+        dynamic: bool,
+        faults: int,
+        primaries: tuple[int, ...],
+        kinds: tuple[str, ...] = (PARTITION, LINK, CRASH),
+    ) -> None:
+        self.sequence = sequence
+        self.faults = faults
+        self.primaries = primaries
+        self.kinds = kinds
+        size = len(sequence.meshes[0].kinds)
+        self.worlds = Worlds(Kernels(dynamic=dynamic), size, order=sequence.order)
+        self.assertions = Assertions(self.worlds)
+        self._targets = [tuple(project(mesh, i, dynamic=dynamic) for i in range(size)) for mesh in sequence.meshes]
+        self._primary = 0
+
+    def target(self, state: SequenceState, i: int) -> Target:
+        return Target(self._targets[state.published][i], self.clusters_primary(state) == i)
+
+    def clusters_primary(self, state: SequenceState) -> int:
+        """The attached node: its role never changes here, only its quorum does."""
+        return self._primary_of[state.revisions[-1]]
+
+    def initial(self) -> Iterator[SequenceState]:
+        mesh = self.sequence.meshes[0]
+        disks = sum(1 << i for i, kind in enumerate(mesh.kinds) if kind == DISKFUL)
+        self._primary_of = dict(enumerate(self.primaries))
+        for number, primary in self._primary_of.items():
+            targets = tuple(Target(c, i == primary) for i, c in enumerate(self._targets[0]))
+            world = self.worlds.start(targets, disks)
+            yield SequenceState(0, world, (*(0 for _ in mesh.kinds), number), self.faults)
+
+    def successors(self, state: SequenceState) -> Iterator[tuple[Event, SequenceState]]:
+        worlds, world = self.worlds, state.world
+        if state.published + 1 < len(self.sequence.meshes) and self._all_confirmed(state) and self._gate(state):
+            yield (
+                Event("publishes", 0, f"revision {state.published + 1}"),
+                state._replace(published=state.published + 1),
+            )
+        for i in range(worlds.size):
+            if self.sequence.absent >> i & 1:
+                continue
+            step = worlds.agent_step(world, i, self.target(state, i))
+            if step is not None:
+                yield Event(step[0], 1 << i), self._confirm(state._replace(world=step[1]))
+            elif state.revisions[i] < state.published:
+                after = self._confirm(state, i)
+                if after != state:
+                    yield Event("confirms", 1 << i), after
+        for event, after in worlds.progress(world):
+            yield event, state._replace(world=after)
+        for event, after in worlds.repairs(world, lambda i: self.target(state, i)):
+            yield event, state._replace(world=after)
+        if state.faults_left:
+            for event, after in worlds.faults(world, self.kinds, (1 << worlds.size) - 1):
+                yield event, state._replace(world=after, faults_left=state.faults_left - 1)
+
+    def _confirm(self, state: SequenceState, only: int | None = None) -> SequenceState:
+        if only is None:
+            return state
+        target = self.target(state, only)
+        if not self.worlds.confirms(state.world, only, target, check_flag=self.sequence.check_flag):
+            return state
+        revisions = list(state.revisions)
+        revisions[only] = state.published
+        return state._replace(revisions=tuple(revisions))
+
+    def _all_confirmed(self, state: SequenceState) -> bool:
+        """Everybody who is a member now or was one before, short of the absent, holds the revision."""
+        now = self.sequence.meshes[state.published].kinds
+        before = self.sequence.meshes[max(0, state.published - 1)].kinds
+        return all(
+            state.revisions[i] >= state.published or self.sequence.absent >> i & 1
+            for i in range(len(now))
+            if now[i] != GONE or before[i] != GONE
+        )
+
+    def _gate(self, state: SequenceState) -> bool:
+        cluster = self.worlds.clusters[state.world.cluster]
+        absent, kinds = self.sequence.absent, self.sequence.meshes[state.published].kinds
+        if any(links & absent for i, links in enumerate(cluster.links) if not absent >> i & 1):
+            return False
+        voters = [i for i, kind in enumerate(kinds) if kind in (DISKFUL, LIMINAL) and not absent >> i & 1]
+        if self.sequence.quorate and not all(cluster.nodes[i].quorum for i in voters):
+            return False
+        if self.sequence.connected:
+            members = sum(1 << i for i, kind in enumerate(kinds) if kind != GONE)
+            return all(cluster.links[i] & members == members & ~(1 << i) for i in voters)
+        return True
+
+    def broken(self, state: SequenceState) -> tuple[str, ...]:
+        return self.assertions.of(state.world.cluster, state.world.fenced)
+
+    def canonical(self, state: SequenceState) -> SequenceState:
+        return state
+
+
+def kinds_of(diskful: int, extra: int, ties: int) -> tuple[int, ...]:
+    """Nodes in the order: diskful ones, the one that joins or leaves, tie-breakers."""
+    return (*(DISKFUL,) * diskful, extra, *(TIE_BREAKER,) * ties)
+
+
+def joining(diskful: int, ties: int, qmr: int, way: str) -> Sequence:
+    """A D∅ joins `diskful` voters beside `ties` tie-breakers."""
+    before = Mesh(kinds_of(diskful, GONE, ties), majority(diskful), qmr)
+    after = Mesh(kinds_of(diskful, LIMINAL, ties), majority(diskful + 1), qmr)
+    middle = {
+        "direct": (),
+        "M1": (before._replace(ties_off=True), after._replace(ties_off=True)),
+        "M2": (before._replace(quorum=before.quorum + 1),),
+        "M2 with the voter": (after._replace(quorum=after.quorum + 1),),
+    }[way]
+    return Sequence(f"{diskful}D+{ties}TB join, {way}", (before, *middle, after))
+
+
+def leaving(diskful: int, ties: int, qmr: int, way: str) -> Sequence:
+    """A D∅ leaves; `diskful` voters stay."""
+    before = Mesh(kinds_of(diskful, LIMINAL, ties), majority(diskful + 1), qmr)
+    after = Mesh(kinds_of(diskful, GONE, ties), majority(diskful), qmr)
+    middle = {
+        "direct": (),
+        "M1": (before._replace(ties_off=True), after._replace(ties_off=True)),
+        "M2": (after._replace(quorum=after.quorum + 1),),
+        "q first": (before._replace(quorum=before.quorum + 1),),
+    }[way]
+    return Sequence(f"{diskful + 1}D+{ties}TB leave, {way}", (before, *middle, after))
+
+
+def removing(diskful: int, ties: int, qmr: int, way: str) -> Sequence:
+    """Emergency: one of `diskful` voters, the last, is removed without its confirmation."""
+    kinds = (*(DISKFUL,) * diskful, *(TIE_BREAKER,) * ties)
+    subject = diskful - 1
+    rest = (*(DISKFUL,) * subject, GONE, *(TIE_BREAKER,) * ties)
+    before = Mesh(kinds, majority(diskful), qmr)
+    after = Mesh(rest, majority(subject), qmr)
+    middle = {
+        "direct": (),
+        "q + 1": (after._replace(quorum=after.quorum + 1),),
+        "shun": (before._replace(shunned=1 << subject),),
+        "M1": (before._replace(ties_off=True), after._replace(ties_off=True)),
+    }[way]
+    return Sequence(f"{diskful}D+{ties}TB remove, {way}", (before, *middle, after), absent=1 << subject)
