@@ -9,6 +9,7 @@ from random import Random
 
 import msgspec
 
+from quorate.api.meta import Object
 from quorate.api.node import Node
 from quorate.api.replicated_volume import ReplicatedVolume
 from quorate.api.resources import ref_of
@@ -32,7 +33,7 @@ class Cached:
         self.transport: FaultTransport = world.transport()
         self.metrics = MachineryMetrics(Registry())
         client = Client(self.transport, world.clock, self.metrics)
-        scopes = {ReplicatedVolume: scope} if scope else None
+        scopes: dict[type[Object], Scope] = {ReplicatedVolume: scope} if scope else {}
         self.caches = Caches(client, world.clock, self.metrics, world.log, Random(1), scopes=scopes)
         self.store = self.caches.follow(ReplicatedVolume)
         self.changes: list[Change[ReplicatedVolume]] = []

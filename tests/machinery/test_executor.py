@@ -65,8 +65,8 @@ async def bench(world: World, *, lag: float = 0.0) -> AsyncGenerator[Bench]:
             await asyncio.wait((task,))
 
 
-def formed(volume: ReplicatedVolume, now: float, type_: str = "Formed", value: bool = True, **kind: Mode) -> Patch:
-    return Patch(volume, with_condition(volume, type_, value, now), Half.STATUS, "test", **kind)
+def formed(volume: ReplicatedVolume, now: float, type_: str = "Formed", mode: Mode = Mode.DECISION) -> Patch:
+    return Patch(volume, with_condition(volume, type_, True, now), Half.STATUS, "test", mode)
 
 
 def test_effects_are_performed_in_order_and_their_answers_are_visible_at_once() -> None:

@@ -125,9 +125,16 @@ async def life(world: World, manager: Manager) -> bool:
         await task
         return True
     failure = task.exception()
-    assert isinstance(failure, BaseExceptionGroup)
-    assert failure.subgroup(Crash) is not None
+    assert "Crash" in repr(failure)
     return False
+
+
+async def lives(world: World, k: int) -> int:
+    """Processes that die after k effects each, until one comes to rest; how many died."""
+    for died in range(40):
+        if await life(world, world.manager(toy(), gate=CrashAfter(k))):
+            return died
+    raise AssertionError("no end of crashes")
 
 
 @pytest.mark.parametrize("k", range(1, 5))
@@ -135,18 +142,11 @@ def test_a_crash_after_every_k_effects_converges(k: int) -> None:
     async def main(world: World) -> None:
         await world.client.create(new_volume("v1"))
         await world.client.create(new_volume("v2"))
-        for attempt in count():
-            assert attempt < 40
-            if await life(world, world.manager(toy(), gate=CrashAfter(k))):
-                break
-        assert attempt > 0
+        assert await lives(world, k) > 0
         assert await replicas(world) == ["v1-0", "v1-1", "v2-0", "v2-1"]
         assert await formed(world, "v1")
         await world.client.delete(await world.client.get(ReplicatedVolume, "v1"))
-        for attempt in count():
-            assert attempt < 40
-            if await life(world, world.manager(toy(), gate=CrashAfter(k))):
-                break
+        await lives(world, k)
         assert await replicas(world) == ["v2-0", "v2-1"]
         assert [volume.metadata.name for volume in (await world.client.list(ReplicatedVolume)).items] == ["v2"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TextIO, TypeAlias
 
 import msgspec
 
@@ -38,10 +38,8 @@ class Entry:
     fields: Mapping[str, object]
 
 
-class Sink(Protocol):
-    """Where entries go."""
-
-    def __call__(self, entry: Entry) -> None: ...
+Sink: TypeAlias = Callable[[Entry], None]
+"""Where entries go."""
 
 
 class LogSettings:

@@ -58,7 +58,8 @@ def rebase(before: K, after: K, newest: K, half: Half) -> JsonObject:
     if half is Half.STATUS and "status" in base:
         # The first status write contains the whole status with its required zero values. When somebody else made that
         # write meanwhile, those zeros are not ours to send.
-        patch = {"status": wire.merge_patch(_status(before), _status(after))}
+        changed: Json = wire.merge_patch(_status(before), _status(after))
+        patch["status"] = changed
     _rebase_list(patch, ("status", "conditions"), old, new, base, "type")
     _rebase_list(patch, ("metadata", "finalizers"), old, new, base, "")
     _rebase_list(patch, ("metadata", "ownerReferences"), old, new, base, "uid")
