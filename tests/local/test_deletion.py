@@ -55,10 +55,8 @@ def test_a_deleted_object_gets_no_new_finalizers(api: Api) -> None:
     api.delete(f"{WIDGETS}/a")
     answer = api.merge(f"{WIDGETS}/a", {"metadata": {"finalizers": ["a/b", "a/d"]}})
     assert answer.status == 422
-    assert (
-        'metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"a/d"}'
-        in answer.message
-    )
+    text = "no new finalizers can be added if the object is being deleted, found new finalizers"
+    assert f'metadata.finalizers: Forbidden: {text} []string{{"a/d"}}' in answer.message
     assert api.merge(f"{WIDGETS}/a", {"metadata": {"finalizers": ["a/b"]}}).status == 200
 
 

@@ -61,8 +61,8 @@ def test_a_stale_version_is_a_conflict_and_changes_nothing(api: Api, method: str
     answer = api.put(f"{WIDGETS}/a", body) if method == "put" else api.merge(f"{WIDGETS}/a", body)
     assert (answer.status, answer.reason) == (409, "Conflict")
     assert answer.message == (
-        'Operation cannot be fulfilled on widgets.test.quorate.dev "a": the object has been modified; please apply your changes to '
-        "the latest version and try again"
+        'Operation cannot be fulfilled on widgets.test.quorate.dev "a": the object has been modified; please apply your '
+        "changes to the latest version and try again"
     )
     assert api.get(f"{WIDGETS}/a").body == current.body
 
