@@ -51,10 +51,13 @@ NAMES = {
 def at(value: Json, *path: str | int) -> Json:
     """What stands at a path of keys and list positions."""
     for part in path:
-        if (isinstance(value, dict) and isinstance(part, str)) or (isinstance(value, list) and isinstance(part, int)):
-            value = value[part]
-        else:
-            raise KeyError(part)
+        match value, part:
+            case dict(), str(key):
+                value = value[key]
+            case list(), int(position):
+                value = value[position]
+            case _:
+                raise KeyError(part)
     return value
 
 

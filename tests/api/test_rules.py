@@ -461,7 +461,7 @@ TRANSITIONS: list[tuple[Document, bool]] = [
 
 def with_status(**status: Json) -> Document:
     required: Document = {"datameshRevision": 1, "datamesh": {"size": "1Gi"}}
-    return {**VOLUME, "status": cast("Json", merged(required, status))}
+    return {**VOLUME, "status": merged(required, status)}
 
 
 @pytest.mark.parametrize(("transition", "valid"), TRANSITIONS, ids=[str(t)[:90] for t, _ in TRANSITIONS])

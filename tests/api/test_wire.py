@@ -77,7 +77,8 @@ def test_applying_the_patch_leads_from_before_to_after(kind: type[Object]) -> No
 def test_unknown_fields_of_the_server_survive_our_writes(before: Object, after: Object) -> None:
     def with_unknown(value: Json) -> Json:
         if isinstance(value, dict):
-            return {key: with_unknown(item) for key, item in value.items()} | {"fromTheFuture": {"x": [1]}}
+            unknown: dict[str, Json] = {"fromTheFuture": {"x": [1]}}
+            return {key: with_unknown(item) for key, item in value.items()} | unknown
         return value
 
     def unknown_paths(value: Json, path: str = "") -> list[str]:

@@ -163,4 +163,5 @@ def _with_rules(schema: dict[str, Json], rules: tuple[Rule, ...]) -> dict[str, J
 
 
 def _described(schema: dict[str, Json], description: str) -> dict[str, Json]:
-    return {"description": description} | schema if description else schema
+    head: dict[str, Json] = {"description": description} if description else {}
+    return head | schema
