@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from quorate.agent.broker import Broker
 from quorate.agent.connects import Connects
 from quorate.agent.converge import Converger, Outcome
-from quorate.agent.host import Host
+from quorate.agent.host import CommandResult
 from quorate.agent.intended import IntendedDisk, Settings, compute_intended, kernel_name, new_device_uuid
 from quorate.api.common import Address, Endpoint
 from quorate.api.drbd_resource import DRBDResource, DRBDResourceSpec, Peer, PeerPath
@@ -84,7 +84,7 @@ def drbdr(
 class Machine:
     """One simulated node with the parts of the agent that work without the API."""
 
-    host: Host
+    host: WatchedHost
     broker: Broker
     converger: Converger
     device: str
@@ -112,6 +112,84 @@ def machine(cluster: Cluster, name: str, *, size: int = 20 * MIB, settings: Sett
     node.lvm.execute(["lvcreate", "-ay", "-n", "vg/lv", "-L", f"{size // 1024}k", "-y"])
     clock = LoopClock()
     log = silent(clock)
-    host = cluster.host(name)
+    host = WatchedHost(cluster, name)
     broker = Broker(host, clock, log)
     return Machine(host, broker, Converger(broker, Connects(clock), settings or Settings(), log), "/dev/vg/lv")
+
+
+class WatchedHost:
+    """A simulated host that keeps the command lines and refuses forbidden ones: a test of the agent's order.
+
+    Looks into the simulated kernel before every command, so the rules are checked against the truth and not against
+    what the agent believes.
+    """
+
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        self._cluster = cluster
+        self._host = cluster.host(name)
+        self.name = name
+        self.log: list[tuple[str, ...]] = []
+        self._probed: set[str] = set()
+        self._said: set[tuple[str, str]] = set()
+
+    async def run(self, argv: Sequence[str], *, timeout: float, stdin: str = "") -> CommandResult:  # noqa: ASYNC109
+        self._check(tuple(argv))
+        self.log.append(tuple(argv))
+        result = await self._host.run(argv, timeout=timeout, stdin=stdin)
+        self._note(tuple(argv), result)
+        return result
+
+    def lines(self, argv: Sequence[str]) -> AsyncIterator[str]:
+        return self._host.lines(argv)
+
+    def read_text(self, path: str) -> str | None:
+        return self._host.read_text(path)
+
+    def write_text(self, path: str, text: str) -> bool:
+        return self._host.write_text(path, text)
+
+    def read_link(self, path: str) -> str | None:
+        return self._host.read_link(path)
+
+    def make_link(self, path: str, target: str) -> None:
+        self._host.make_link(path, target)
+
+    def remove(self, path: str) -> None:
+        self._host.remove(path)
+
+    def list_dir(self, path: str) -> tuple[str, ...]:
+        return self._host.list_dir(path)
+
+    def changes(self) -> list[tuple[str, ...]]:
+        """The commands that change something."""
+        reading = {"status", "show", "dump-md", "read-dev-uuid"}
+        return [argv for argv in self.log if not reading & set(argv)]
+
+    def _check(self, argv: tuple[str, ...]) -> None:
+        verb = argv[1] if argv[0] == "drbdsetup" else next((word for word in argv if word.endswith("-md")), "")
+        kernel = self._cluster.node(self.name).kernel
+        if verb == "primary":
+            assert "--force" not in argv, "a promotion is never forced"
+        if verb == "attach":
+            volume = kernel.minors[int(argv[2])]
+            assert volume.backing is None, "attach of an attached minor can crash the node"
+            assert argv[3] in self._probed, "the disk was not looked at right before"
+            self._probed.clear()
+        if verb == "create-md":
+            assert "--force" not in argv, "metadata is never overwritten"
+        if verb == "down":
+            resource = kernel.resources.get(argv[2])
+            opened = resource is not None and any(volume.openers for volume in resource.volumes.values())
+            assert not opened, "down with an opener dismantles half a resource"
+        if verb == "connect":
+            assert ("peer-device-options", argv[3]) in self._said or ("new-peer", argv[3]) not in self._said, (
+                "peer options stand before the first connection"
+            )
+
+    def _note(self, argv: tuple[str, ...], result: CommandResult) -> None:
+        if "dump-md" in argv and result.exit_code == 0:
+            self._probed.add(argv[3])
+        if argv[:2] == ("drbdsetup", "down"):
+            self._said.clear()
+        if argv[0] == "drbdsetup" and argv[1] in ("new-peer", "peer-device-options") and result.exit_code == 0:
+            self._said.add((argv[1], argv[3]))

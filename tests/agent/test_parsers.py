@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from quorate.agent.parsers import ParseError
@@ -125,7 +125,7 @@ def test_endpoints_keep_their_inner_colons() -> None:
 def test_the_end_of_the_dump() -> None:
     event = parse_event("2026-11-16T01:28:18.992029+00:00 exists -")
     assert event == Event("exists", "-")
-    assert event.ends_dump
+    assert Event("exists", "-").ends_dump
 
 
 @pytest.mark.parametrize(
@@ -205,29 +205,39 @@ def test_a_broken_report_is_an_error() -> None:
 # --- all recordings ----------------------------------------------------------------------------------------------
 
 
-def recordings() -> Iterator[dict[str, object]]:
+class Step(msgspec.Struct):
+    """The parts of a recorded step that the parsers are tried on."""
+
+    kind: str
+    status: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+    show: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+    lines: list[tuple[float, str] | str] = msgspec.field(default_factory=list[tuple[float, str] | str])
+
+
+def recordings() -> Iterator[Step]:
     for path in sorted(RECORDINGS.glob("*.jsonl")):
         with path.open() as lines:
-            yield from (json.loads(line) for line in lines)
+            yield from (msgspec.json.decode(line, type=Step) for line in lines)
+
+
+def parse_all(nodes: dict[str, object], parse: Callable[[str], Sequence[object]]) -> int:
+    lists = [value for value in nodes.values() if isinstance(value, list)]
+    for value in lists:
+        parse(msgspec.json.encode(value).decode())
+    return len(lists)
 
 
 @pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not beside this repository")
 def test_every_recorded_output_parses() -> None:
     statuses = shows = events = 0
     for step in recordings():
-        for kind, parse in (("status", parse_status), ("show", parse_show)):
-            nodes = step.get(kind)
-            for value in nodes.values() if isinstance(nodes, dict) else ():
-                if isinstance(value, list):
-                    parsed = parse(json.dumps(value))
-                    assert len(parsed) == len(value)
-                    statuses += kind == "status"
-                    shows += kind == "show"
-        if step["kind"] == "events2":
-            for _, line in step["lines"]:  # type: ignore[union-attr]
-                if not line.startswith("#") and "module unloaded" not in line:
-                    assert parse_event(line) is not None, line
-                    events += 1
+        statuses += parse_all(step.status, parse_status)
+        shows += parse_all(step.show, parse_show)
+        for entry in step.lines if step.kind == "events2" else ():
+            line = entry[1] if isinstance(entry, tuple) else entry
+            if not line.startswith("#") and "module unloaded" not in line:
+                assert parse_event(line) is not None, line
+                events += 1
     assert statuses > 3000
     assert shows > 1000
     assert events > 5000

@@ -61,7 +61,7 @@ class World:
         self.server = ApiServer(CRDS, clock=self.clock, ids=SeededIds(self.seed))
         self.cluster = Cluster(asyncio.get_running_loop(), self.seed, self.nodes)
         self.entries: list[Entry] = []
-        self.log = Logger(self.entries.append, self.clock, LogSettings(Level.INFO))
+        self.log = Logger(lambda entry: self.entries.append(entry), self.clock, LogSettings(Level.INFO))
         self.client = Client(self.server.transport(), self.clock, MachineryMetrics(Registry()), user_agent="test")
         self.agents: dict[str, Agent] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}

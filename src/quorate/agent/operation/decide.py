@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from quorate.api import times
 from quorate.api.common import OPERATION_MESSAGE_LIMIT
 from quorate.api.drbd_resource import DRBDResource
-from quorate.api.drbd_resource_operation import DRBDResourceOperation, Phase
+from quorate.api.drbd_resource_operation import DRBDResourceOperation, DRBDResourceOperationStatus, Phase
 from quorate.api.labels import PREFIX
 from quorate.api.messages import cut
 from quorate.api.value import replace
@@ -155,5 +155,5 @@ def _end(operation: DRBDResourceOperation, ended: Ended, now: float) -> Decision
     return Decision(effects=(_patch(operation, status, f"the operation ended: {ended.phase}"),))
 
 
-def _patch(operation: DRBDResourceOperation, status: object, cause: str) -> Patch:
+def _patch(operation: DRBDResourceOperation, status: DRBDResourceOperationStatus, cause: str) -> Patch:
     return Patch(operation, replace(operation, status=status), Half.STATUS, cause)

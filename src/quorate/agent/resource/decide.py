@@ -16,7 +16,7 @@ from quorate.agent.resource.report import compute_effects, compute_failure_effec
 from quorate.agent.resource.requests import AllocatePorts, ClearOrphan, Converge, Look, PortsAnswer, Rename
 from quorate.agent.resource.snapshot import Snapshot, name_in_kernel, up_and_live
 from quorate.api.common import Address
-from quorate.api.drbd_resource import ActiveConfiguration, DRBDResource
+from quorate.api.drbd_resource import ActiveConfiguration, DRBDResource, DRBDResourceStatus
 from quorate.api.drbd_resource import ConfiguredCondition as Reason
 from quorate.api.labels import FINALIZER_AGENT
 from quorate.api.lvm_logical_volume import Phase
@@ -155,7 +155,7 @@ def _ensure_intents(snapshot: Snapshot, resource: DRBDResource, addresses: tuple
     return tuple(effects)
 
 
-def ensure_noted(resource: DRBDResource, addresses: tuple[Address, ...], volume: str) -> object:
+def ensure_noted(resource: DRBDResource, addresses: tuple[Address, ...], volume: str) -> DRBDResourceStatus:
     """The status with the addresses and, in the list of volumes to release, the volume."""
     status = resource.status
     active = status.active_configuration
