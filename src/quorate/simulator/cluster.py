@@ -87,7 +87,9 @@ class Cluster:
         self._telling: set[int] = set()
         self.resync = Resync(self, scheduler, self._sync_error)
         chosen = timing if timing is not None else DefaultTiming(self.random.random)
-        self.links = Links(self, self.network, scheduler, chosen, self.node_of, self._after_meeting)
+        self.links = Links(
+            self, self.network, scheduler, chosen, self.node_of, self._after_meeting, self._after_connect
+        )
         self.operations = Operations(self, self.links, self.resync)
         self.maintenance = Maintenance(self, self.operations, self.resync)
         self.io = DeviceIo(
@@ -256,6 +258,10 @@ class Cluster:
     def _demote(self, kernel: Kernel, resource: Resource) -> None:
         self.operations.secondary(kernel, resource, force=False)
 
+    def _after_connect(self, one: Connection, other: Connection) -> None:
+        """Both ends stand: writes that waited for this link go on."""
+        self._wake_writers(self.node_of(one.resource), self.node_of(other.resource))
+
     def _spread(self, volume: Volume) -> None:
         self.operations.tell_disk_states(volume.resource)
 
@@ -334,6 +340,10 @@ class Cluster:
     def truth(self, resource: str) -> Ledger:
         """What was acknowledged to the writers of a resource."""
         return self._ledgers.setdefault(resource, Ledger())
+
+    def ledgers(self) -> tuple[tuple[str, Ledger], ...]:
+        """What was acknowledged, by resource name; the ends of a resource may have different names."""
+        return tuple(self._ledgers.items())
 
     def fresh_value(self) -> int:
         self._values += 1
