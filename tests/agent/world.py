@@ -21,6 +21,7 @@ from quorate.api.drbd_resource_operation import (
 from quorate.api.lvm_logical_volume import LVMLogicalVolume, LVMLogicalVolumeSpec, Thin
 from quorate.api.lvm_volume_group import Local, LVMVolumeGroup, LVMVolumeGroupSpec, ThinPoolSpec
 from quorate.api.meta import Object, ObjectMeta
+from quorate.api.namespace import Namespace
 from quorate.api.quantity import Quantity
 from quorate.api.value import FrozenMap, SharedSecret, replace
 from quorate.api.wire import merge_patch
@@ -232,17 +233,20 @@ class World:
         return "\n".join(lines)
 
 
-def _namespace() -> Object:
-    from quorate.api.namespace import Namespace
-
+def _namespace() -> Namespace:
     return Namespace(metadata=ObjectMeta(name=NAMESPACE))
 
 
-def run_world(story: Callable[[World], Coroutine[object, object, T]], **settings: object) -> T:
+def run_world(
+    story: Callable[[World], Coroutine[object, object, T]],
+    *,
+    nodes: tuple[str, ...] = ("n0", "n1", "n2"),
+    thin: bool = False,
+) -> T:
     """Run a story on a fresh world."""
 
     async def main() -> T:
-        world = World(**settings)  # type: ignore[arg-type]
+        world = World(nodes=nodes, thin=thin)
         await world.start()
         try:
             return await story(world)
