@@ -159,9 +159,12 @@ def _with_rules(schema: dict[str, Json], rules: tuple[Rule, ...]) -> dict[str, J
         return schema
     old = cast("list[Json]", schema.get("x-kubernetes-validations", []))
     added: list[Json] = [{"rule": rule.rule, "message": rule.message} for rule in rules]
-    return schema | {"x-kubernetes-validations": [*old, *added]}
+    result: dict[str, Json] = dict(schema)
+    result["x-kubernetes-validations"] = [*old, *added]
+    return result
 
 
 def _described(schema: dict[str, Json], description: str) -> dict[str, Json]:
-    head: dict[str, Json] = {"description": description} if description else {}
-    return head | schema
+    result: dict[str, Json] = {"description": description} if description else {}
+    result.update(schema)
+    return result
