@@ -167,9 +167,23 @@ class Kernels:
         return have_quorum(own, peers, options, node.quorum)
 
     def enforced(self, cluster: Cluster, i: int) -> bool:
-        """Whether the flag is what an agent computes from the status it can read (decision 5): no hidden member set."""
+        """Whether the flag is one that the rule allows for the status an agent can read (decision 5).
+
+        The agent sees neither its kernel's member set nor whether the node had quorum until now, so it tries both.
+        """
         node = cluster.nodes[i]
-        return node.quorum == self.computed(cluster.nodes, cluster.links, i, -1)
+        missing = node.configuration.voters & ~cluster.links[i]
+        members = -1
+        while True:
+            for had in (True, False):
+                nodes = _with(cluster.nodes, i, quorum=had)
+                if (had or members == -1) and self.computed(nodes, cluster.links, i, members) == node.quorum:
+                    return True
+            if not missing:
+                return False
+            low = missing & -missing
+            missing ^= low
+            members &= ~low
 
     # Settling --------------------------------------------------------------------------------------------------------
 
@@ -427,11 +441,9 @@ class Kernels:
     @staticmethod
     def has_data(cluster: Cluster, i: int) -> bool:
         """Current data by the kernel's own judgement: an UpToDate disk here or on a connected peer."""
-        if disk_of(cluster.nodes[i]) != NO_STORE:
-            return disk_of(cluster.nodes[i]) == UP_TO_DATE or any(
-                cluster.links[i] >> j & 1 and disk_of(node) == UP_TO_DATE for j, node in enumerate(cluster.nodes)
-            )
-        return any(cluster.links[i] >> j & 1 and disk_of(node) == UP_TO_DATE for j, node in enumerate(cluster.nodes))
+        return disk_of(cluster.nodes[i]) == UP_TO_DATE or any(
+            cluster.links[i] >> j & 1 and disk_of(node) == UP_TO_DATE for j, node in enumerate(cluster.nodes)
+        )
 
     def writable(self, cluster: Cluster, i: int) -> bool:
         """Node i could acknowledge a write now, as Primary or after a promotion."""
