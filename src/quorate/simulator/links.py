@@ -41,6 +41,9 @@ _HANDSHAKE_NET = (
 )
 
 
+RESET = 0.01
+"""How soon a closed session is answered with a reset once frames pass."""
+
 RETRY = 0.1
 """How soon a held-up cluster-wide change is tried again."""
 
@@ -78,6 +81,7 @@ class Links:
     timing: Timing
     node_of: Callable[[Resource], str]
     after_meeting: Callable[[PeerVolume, Decision], None]
+    after_connect: Callable[[Connection, Connection], None]
     timers: dict[int, Handle] = field(default_factory=dict[int, Handle])
 
     # --- dialling ----------------------------------------------------------------------------------------------
@@ -106,12 +110,29 @@ class Links:
             if connection.link is Link.CONNECTING:
                 self._wake(connection)
             elif connection.link is Link.CONNECTED and self.active_path(connection) is None:
-                self.watch(connection)
+                if self._is_reset(connection):
+                    self._later(connection, RESET, lambda lost=connection: self._break(lost))
+                else:
+                    self.watch(connection)
 
     def watch(self, connection: Connection) -> None:
         """The other end may be gone: it is noticed after the ping interval."""
         delay = self.timing.notice_loss(self.node_of(connection.resource), connection)
         self._later(connection, delay, lambda: self._notice(connection))
+
+    def _is_reset(self, connection: Connection) -> bool:
+        """Frames pass, but the other end has closed the session: its machine answers with a reset."""
+        addresses = [path.local.split(":")[1] for path in connection.paths if path.established]
+        remotes = [path.remote.split(":")[1] for path in connection.paths if path.established]
+        for local, remote in zip(addresses, remotes, strict=True):
+            here, there = self.network.interfaces.get(local), self.network.interfaces.get(remote)
+            if here is not None and there is not None and self.network.works(here.node, there.node, here.network):
+                return True
+        return False
+
+    def _break(self, connection: Connection) -> None:
+        if connection.link is Link.CONNECTED and self.active_path(connection) is None:
+            self.lose(connection, Link.BROKEN_PIPE)
 
     def _notice(self, connection: Connection) -> None:
         if connection.link is Link.CONNECTED and self.active_path(connection) is None:
@@ -129,9 +150,9 @@ class Links:
         return None
 
     def active_path(self, connection: Connection) -> Path | None:
-        """The established path, None once frames no longer pass."""
+        """The established path, None once frames no longer pass or the other end has closed this session."""
         end = self.directory.other_end(connection)
-        if end is None:
+        if end is None or not _same_session(connection, end[1]):
             return None
         one, other = self.node_of(connection.resource), self.node_of(end[0].resource)
         return next((p for p in connection.paths if p.established and self._works(one, other, p)), None)
@@ -220,8 +241,17 @@ class Links:
         for member, change in changes:
             member.resource.members = set(members)
             member.kernel.commit(change, recalculate=True)
+        self.after_connect(connection, end)
+        self._outdate_bystanders(joined)
         for number, decision in decisions.items():
             self.after_meeting(connection.peer_volumes[number], decision)
+
+    def _outdate_bystanders(self, joined: Surroundings) -> None:
+        """D5 at the others: a meeting that brings a Primary within reach tells who is not linked to it (S5 #87)."""
+        for entry in joined.reached:
+            change = Change(entry.member.resource, "far-away", forced=True)
+            outdate_if_left_behind(change, entry.member.resource, joined)
+            entry.member.kernel.commit(change)
 
     def _settle_failed_meeting(
         self, connection: Connection, end: Connection, decisions: dict[int, Decision], refusal: Refusal
@@ -272,6 +302,9 @@ class Links:
         for path in connection.paths:
             path.established = False
         self.probe(member)
+        end = self.directory.other_end(connection)
+        if end is not None and end[1].link is Link.CONNECTED and self._is_reset(end[1]):
+            self._later(end[1], RESET, lambda: self._break(end[1]))
         self.hang_up(connection)
 
     def hang_up(self, connection: Connection) -> None:
@@ -436,6 +469,10 @@ def _join(
             change.put(peer.volume, "disk", Disk.OUTDATED)
 
 
+def _same_session(one: Connection, other: Connection) -> bool:
+    return one.link is Link.CONNECTED and other.link is Link.CONNECTED and one.session == other.session
+
+
 def _knows_newer(mine: Volume, theirs: Volume) -> bool:
     """A node without a disk has seen a generation this disk never heard of (S6e; not S6g)."""
     if mine.backing is None or mine.disk <= Disk.OUTDATED or theirs.backing is not None or not theirs.exposed:
@@ -446,8 +483,9 @@ def _knows_newer(mine: Volume, theirs: Volume) -> bool:
 
 
 def _establish(connection: Connection, end: Connection, path: Path | None) -> None:
+    session = max(connection.session, end.session) + 1
     for side in (connection, end):
-        side.session += 1
+        side.session = session
         side.discard_my_data = False
     if path is not None:
         path.established = True

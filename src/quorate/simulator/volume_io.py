@@ -178,6 +178,8 @@ class DeviceIo:
             # Sent into the void: nothing is acknowledged before the silence is noticed (X7 #47).
             self.pending.append(request)
             return
+        # A request that survived a loss is completed in a new generation: whoever is still away misses it (S5 #87).
+        self._begin_generation(kernel, volume)
         missed = self._replicate(volume, start, request.values)
         self._mark(volume, start, end, missed)
         volume.written += len(request.values) * _KIB if volume.backing is not None else 0
