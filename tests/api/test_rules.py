@@ -10,7 +10,8 @@ import pytest
 from quorate.api import wire
 from quorate.api.crd import crd
 from quorate.api.meta import Object
-from quorate.api.replicated_volume import ReplicatedVolume, ReplicatedVolumeStatus
+from quorate.api.names import llv_name, replica_name
+from quorate.api.replicated_volume import NAME_LIMIT, ReplicatedVolume, ReplicatedVolumeStatus
 from quorate.api.resources import OWN, by_kind
 from quorate.api.schema import Json
 from quorate.api.value import replace
@@ -237,7 +238,7 @@ REFUSED: list[tuple[str, Document, str]] = [
         changed(POOL, nodeLabelSelector={"matchExpressions": [{"key": "k", "operator": "In"}]}),
         "must not be empty for In",
     ),
-    ("ReplicatedVolume", cast("Document", merged(VOLUME, {"metadata": {"name": "v" * 121}})), "120 characters"),
+    ("ReplicatedVolume", cast("Document", merged(VOLUME, {"metadata": {"name": "v" * 93}})), "92 characters"),
     ("ReplicatedVolume", changed(VOLUME, size="0"), "greater than 0"),
     ("ReplicatedVolume", changed(VOLUME, size=-5), "greater than 0"),
     (
@@ -386,6 +387,14 @@ MUTABLE: list[tuple[str, Document, Document]] = [
 @pytest.mark.parametrize(("kind", "old", "change"), MUTABLE, ids=[f"{k} {c}"[:80] for k, _, c in MUTABLE])
 def test_mutable(kind: str, old: Document, change: Document) -> None:
     assert refusals(kind, changed(old, **change), old) == ""
+
+
+def test_the_longest_volume_name_fits_everything_derived_from_it() -> None:
+    volume = "v" * NAME_LIMIT
+    llv = llv_name(replica_name(volume, 31), "vg", "tp")
+    assert refusals("ReplicatedVolume", {**VOLUME, "metadata": {"name": volume}}) == ""
+    assert refusals("DRBDResource", changed(DRBDR, lvmLogicalVolumeName=llv)) == ""
+    assert refusals("LVMLogicalVolume", changed(LLV, actualLVNameOnTheNode=llv)) == ""
 
 
 def test_the_device_uuid_is_set_once() -> None:

@@ -77,7 +77,8 @@ ConfigurationMode: TypeAlias = Literal["Auto", "Manual"]
 
 TOPOLOGIES = ("TransZonal", "Zonal", "Ignored")
 VOLUME_ACCESSES = ("Local", "EventuallyLocal", "PreferablyLocal", "Any")
-NAME_LIMIT = 120
+NAME_LIMIT = 92
+"""Longest name of a volume: with replica id and hash it must fit the 128 characters of the DRBDResource's LLV reference."""
 
 
 class ViolationReason:
@@ -341,6 +342,11 @@ CRD = Crd(
         condition_column("SatisfyEligibleNodes", SatisfyEligibleNodesCondition.TYPE, wide=True),
         Column("StorageClass", ".spec.replicatedStorageClassName", wide=True),
     ),
-    rules=(Rule("size(self.metadata.name) <= 120", "metadata.name must be no longer than 120 characters."),),
+    rules=(
+        Rule(
+            f"size(self.metadata.name) <= {NAME_LIMIT}",
+            f"metadata.name must be no longer than {NAME_LIMIT} characters.",
+        ),
+    ),
 )
 """What the CRD says beyond the fields."""
