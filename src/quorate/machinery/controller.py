@@ -32,6 +32,8 @@ class Watch(Generic[K]):
     kind: type[K]
     predicate: Predicate[K]
     keys: Keys[K]
+    settle: float = 0.0
+    """Seconds to let further changes join in before the keys are worked on: for summaries of many objects."""
 
 
 AnyWatch: TypeAlias = Watch[Any]

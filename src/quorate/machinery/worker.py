@@ -103,7 +103,7 @@ class Worker:
             return
         priority = Priority.HIGH if change.origin is Origin.LIVE else Priority.LOW
         for key in keys:
-            self.queue.add(key, priority=priority)
+            self.queue.add(key, priority=priority, after=watch.settle)
 
     async def _work(self, key: str) -> None:
         shell, name = self._shell, self.spec.name
@@ -111,15 +111,15 @@ class Worker:
         log = self._log.bind(object=key, reconcile_id=f"{name}-{self._reconciles}")
         shell.metrics.active_workers.inc(name)
         started = shell.clock.monotonic()
+        limit = asyncio.timeout(self.spec.timeout)
         try:
-            async with asyncio.timeout(self.spec.timeout):
+            async with limit:
                 result = await self._reconcile(Job(name, key, log))
-        except TimeoutError:
-            self._fail(key, log, f"reconcile took longer than {self.spec.timeout:g} s", 0.0)
-            result = "error"
         except Exception as error:
             retry_after = error.retry_after if isinstance(error, ReconcileError) else 0.0
             text = str(error) if isinstance(error, ReconcileError) else f"{type(error).__name__}: {error}"
+            if limit.expired():
+                text = f"reconcile took longer than {self.spec.timeout:g} s"
             self._fail(key, log, text, retry_after)
             result = "error"
         finally:

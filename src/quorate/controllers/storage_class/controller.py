@@ -16,6 +16,9 @@ from quorate.machinery.controller import ControllerSpec, Watch
 from quorate.machinery.reader import Reader
 
 NAME = "rsc-controller"
+VOLUMES_SETTLE = 5.0
+"""Counters of volumes follow at a walking pace: a volume passes through several states while it forms, and many volumes
+form at once; each change would otherwise be a write of the class."""
 
 
 def spec() -> ControllerSpec[Snapshot]:
@@ -25,7 +28,7 @@ def spec() -> ControllerSpec[Snapshot]:
         watches=(
             Watch(ReplicatedStorageClass, class_matters, class_keys),
             Watch(ReplicatedStoragePool, pool_matters, pool_keys),
-            Watch(ReplicatedVolume, volume_matters, volume_keys),
+            Watch(ReplicatedVolume, volume_matters, volume_keys, settle=VOLUMES_SETTLE),
             Watch(StorageClass, kubernetes_class_matters, kubernetes_class_keys),
         ),
         gather=gather,
