@@ -86,6 +86,7 @@ class Agent:
         self.node_name = host.name
         self.registry = registry or Registry()
         self.manager: Manager | None = None
+        self._stopped = False
         self._transport = transport
         self._options = options
         self._clock = clock
@@ -100,7 +101,7 @@ class Agent:
         self._collect_metrics()
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled, or until `stop`."""
         facts = await prepare_module(self.broker)
         if facts is None:
             self._log.error("the DRBD module is not loaded and cannot be loaded")
@@ -108,12 +109,22 @@ class Agent:
         self.manager = self._build(facts, settings)
         try:
             async with OrderedTaskGroup() as group:
-                group.create_task(self.listener.run(), name=f"{self.node_name}/events")
+                background = [group.create_task(self.listener.run(), name=f"{self.node_name}/events")]
                 await self._first_dump()
-                group.create_task(self.listener.run_rescans(), name=f"{self.node_name}/rescans")
-                await self.manager.run()
+                rescans = self.listener.run_rescans()
+                background.append(group.create_task(rescans, name=f"{self.node_name}/rescans"))
+                if not self._stopped:
+                    await self.manager.run()
+                for task in background:
+                    task.cancel()
         finally:
             await self.broker.close()
+
+    def stop(self) -> None:
+        """Ask `run` to end gracefully: running reconciles are finished."""
+        self._stopped = True
+        if self.manager is not None:
+            self.manager.stop()
 
     def missing(self) -> tuple[str, ...]:
         """What readiness waits for."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from quorate.agent import commands
 from quorate.agent.addresses import Ports
@@ -30,6 +30,8 @@ from quorate.machinery.logs import Logger
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 30.0
 RESCAN = 60.0
+SPACING = 1.0
+"""Seconds between two rescans at least."""
 ALL = "all resources"
 IDENTITY = {
     "resource": (),
@@ -68,6 +70,8 @@ class Mirror:
                 self._known.setdefault(name, set()).add(key)
                 return event.verb == "exists" or (not known and (parts is not None or event.object == "resource"))
             case "change":
+                # Learned now: one missing creation is one gap, not one per change.
+                self._known.setdefault(name, set()).add(key)
                 return known
             case "destroy":
                 if parts is None or not known:
@@ -102,6 +106,7 @@ class Listener:
         self._rescan_interval = rescan
         self._mirror = Mirror()
         self._last: dict[str, ResourceStatus] = {}
+        self._wanted = asyncio.Event()
         self.gaps = 0
         self.restarts = 0
         self.ready = asyncio.Event()
@@ -122,10 +127,14 @@ class Listener:
             delay = min(delay * 2, LONGEST_DELAY)
 
     async def run_rescans(self) -> None:
-        """Compare all resources with the last look from time to time, until cancelled."""
+        """Compare all resources with the last look from time to time and after gaps, until cancelled."""
         while True:
-            await self._clock.sleep(self._rescan_interval)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._rescan_interval):
+                    await self._wanted.wait()
+            self._wanted.clear()
             await self.rescan()
+            await self._clock.sleep(SPACING)
 
     async def rescan(self) -> None:
         """Wake what differs from the last look; one command for the whole node."""
@@ -154,7 +163,7 @@ class Listener:
         try:
             async with aclosing(self._lines()) as lines:
                 async for line in lines:
-                    complete = await self._take(line, complete, before)
+                    complete = self._take(line, complete, before)
         except OSError as error:
             self._log.warning("event stream failed", error=str(error))
         self._log.info("event stream ended", complete=complete)
@@ -164,11 +173,11 @@ class Listener:
         async for line in self._broker.host.lines(commands.EVENTS):
             yield line
 
-    async def _take(self, line: str, complete: bool, before: tuple[str, ...]) -> bool:
+    def _take(self, line: str, complete: bool, before: tuple[str, ...]) -> bool:
         event = parse_event(line)
         if event is None:
             self._log.warning("event line cannot be read", line=line[:200])
-            await self._gap("a line that cannot be read")
+            self._gap("a line that cannot be read")
             return complete
         if event.ends_dump:
             self.ready.set()
@@ -182,13 +191,13 @@ class Listener:
             if event.verb == "rename":
                 self._wake(event.get("new_name"))
             if not fits:
-                await self._gap(f"{event.verb} {event.object} of {event.resource} does not fit")
+                self._gap(f"{event.verb} {event.object} of {event.resource} does not fit")
         return complete
 
-    async def _gap(self, what: str) -> None:
+    def _gap(self, what: str) -> None:
         self.gaps += 1
         self._log.warning("events are missing, looking at everything", what=what)
-        await self.rescan()
+        self._wanted.set()
 
     def _note_ports(self, event: Event) -> None:
         if event.object == "path" and event.verb in ("exists", "create"):

@@ -7,7 +7,9 @@ import importlib
 import click
 
 COMMANDS = {
+    "agent": "Run the node agent on this machine, or check what the machine lacks for it.",
     "crds": "Print the CustomResourceDefinitions, or write them to a directory.",
+    "extender": "Score volume groups and reserve capacity for the scheduler, over HTTP.",
     "replay": "Replay recorded DRBD scenarios against the simulated kernel.",
     "up": "Serve the API on this machine, without a cluster.",
 }
