@@ -17,7 +17,8 @@ from quorate.api.lvm_volume_group import Local, LVMVolumeGroup, LVMVolumeGroupSp
 from quorate.api.meta import ObjectMeta
 from quorate.api.namespace import Namespace
 from quorate.controllers.process import ProcessSettings, controller_specs
-from quorate.extender.in_process import InProcessExtender
+from quorate.extender.book import CapacityBook
+from quorate.extender.client import InProcessExtender
 from quorate.local.kubelet import Kubelet, Machine
 from quorate.local.shape import NAMESPACE, THIN_POOL, Shape
 from quorate.machinery import errors
@@ -76,7 +77,7 @@ class LocalCluster:
         self.simulator = Cluster(wiring.scheduler, seed=wiring.seed, voter_mode=shape.voter_mode)
         self.registry = Registry()
         self.client = Client(wiring.transport, wiring.clock, MachineryMetrics(Registry()), user_agent="quorate/local")
-        self.extender = InProcessExtender(wiring.clock)
+        self.book = CapacityBook()
         self.nodes: dict[str, RunningNode] = {}
         self.manager: Manager | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -102,7 +103,8 @@ class LocalCluster:
     # Controllers
 
     def start_controllers(self) -> None:
-        """Start the controller process."""
+        """Start the controller process; the extender's book follows its caches."""
+        self.book = CapacityBook()
         self.manager = Manager(
             self.wiring.transport,
             self._specs(),
@@ -115,12 +117,12 @@ class LocalCluster:
             record=self.wiring.record,
             gate=self.wiring.gate,
         )
-        self.extender.reader = self.manager.caches
+        self.book.follow(self.manager.caches)
         self._tasks.append(asyncio.create_task(self.manager.run(), name="controllers"))
 
     def _specs(self) -> tuple[AnySpec, ...]:
         settings = ProcessSettings(namespace=NAMESPACE)
-        return controller_specs(settings, self.wiring.clock, self.extender)
+        return controller_specs(settings, self.wiring.clock, InProcessExtender(self.book, self.wiring.clock))
 
     async def stop_controllers(self) -> None:
         """Let the controllers finish what they are at, then end them."""
