@@ -368,6 +368,36 @@ def test_an_unlocked_patch_writes_one_key_of_a_foreign_object() -> None:
     virtually(main)
 
 
+def test_nothing_is_written_without_a_lock_by_mistake() -> None:
+    async def main(world: World) -> None:
+        async with bench(world) as on:
+            await world.client.create(new_volume("v"))
+            unread = new_volume("v")
+            before = len(world.history)
+            with pytest.raises(ValueError, match="decided from"):
+                await on.perform(Patch(unread, with_finalizer(unread), Half.MAIN, "no version"))
+            with pytest.raises(ValueError, match="decided from"):
+                await on.perform(Delete(unread, "no uid"))
+            assert len(world.history) == before
+
+    virtually(main)
+
+
+def test_an_object_can_be_created_and_continued_in_one_decision() -> None:
+    async def main(world: World) -> None:
+        async with bench(world) as on:
+            fresh = new_volume("v")
+            outcome = await on.perform(
+                Create(fresh, "first"),
+                Patch(fresh, with_condition(fresh, "Formed", True, world.clock.now()), Half.STATUS, "then its status"),
+                Delete(fresh, "and away"),
+            )
+            assert outcome == Outcome(Result.DONE, 3)
+            assert on.caches.get(ReplicatedVolume, "v") is None
+
+    virtually(main)
+
+
 def test_refusals_fail_visibly_without_a_live_read() -> None:
     async def main(world: World) -> None:
         async with bench(world) as on:

@@ -21,10 +21,11 @@ from quorate.machinery.faults import CALM, FaultPlan
 from quorate.machinery.lifecycle_metrics import LIFECYCLE
 from quorate.machinery.logs import Entry, Level, Logger, LogSettings, follow_level, json_sink, text_sink
 from quorate.machinery.machinery_metrics import MachineryMetrics
+from quorate.machinery.manager import Listen, Manager, ManagerOptions
 from quorate.machinery.metrics import MetricSpec, Registry, Sample
 from quorate.machinery.virtual_loop import run_virtual
-from tests.machinery.toy import new_volume
-from tests.machinery.world import World, virtually
+from tests.machinery.toy import new_volume, toy
+from tests.machinery.world import World, running, virtually
 
 
 def test_the_text_format_is_that_of_prometheus() -> None:
@@ -211,6 +212,28 @@ async def test_health_readiness_metrics_and_level_over_http() -> None:
             assert answer.status == 400
         assert (await get("/loglevel"))[1] == "debug\n"
         assert (await get("/other"))[0] == 404
+
+
+async def test_a_manager_serves_its_endpoints_from_start_to_stop() -> None:
+    world = World()
+    options = ManagerOptions(identity="one", listen=(Listen(0), Listen(0)))
+    manager = Manager(
+        world.transport(),
+        (toy(),),
+        options,
+        clock=SystemClock(),
+        random=world.random,
+        entropy=world.random.randbytes,
+        log=world.log,
+    )
+    async with running(manager), aiohttp.ClientSession() as session:
+        await manager.working.wait()
+        assert len(manager.ports) == 2
+        for port in manager.ports:
+            async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
+                assert answer.status == 200
+        async with session.get(f"http://127.0.0.1:{manager.ports[0]}/metrics") as answer:
+            assert 'quorate_cache_lists_total{kind="ReplicatedVolume"} 1' in await answer.text()
 
 
 async def test_the_system_clock_moves() -> None:

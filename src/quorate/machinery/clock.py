@@ -10,6 +10,8 @@ import asyncio
 import time
 from typing import Protocol
 
+_STEADY: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
 
 class Clock(Protocol):
     """Time and waiting."""
@@ -34,7 +36,8 @@ class SystemClock:
         return time.time()
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        # Including the time a machine was suspended: a lease expires for others meanwhile.
+        return time.clock_gettime(_STEADY) if _STEADY is not None else time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

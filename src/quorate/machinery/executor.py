@@ -210,7 +210,9 @@ class Executor:
         if not patch:
             return
         await self._check_sources(effect.decided_from, chain)
-        if lock:
+        if effect.mode is not Mode.UNLOCKED:
+            if not lock:
+                raise ValueError(f"{describe(effect)} does not know the version it was decided from")
             patch = patches.locked(patch, lock, chain.uid(before) if destructive else "")
         if destructive:
             self._announce(job, effect)
@@ -228,6 +230,8 @@ class Executor:
         await self._check_sources(effect.decided_from, chain)
         self._announce(job, effect)
         uid, version = chain.uid(obj), chain.version(obj)
+        if not uid or not version:
+            raise ValueError(f"{describe(effect)} does not know the incarnation it was decided from")
         try:
             held = await self._write(job, obj, lambda: self._client.delete(obj, uid=uid, resource_version=version))
         except errors.NotFound:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from random import Random
 
 from quorate.api.meta import Object
+from quorate.machinery import health
 from quorate.machinery.cache import Caches, Scope
 from quorate.machinery.client import Client
 from quorate.machinery.clock import Clock
@@ -28,6 +30,14 @@ from quorate.machinery.metrics import Registry
 from quorate.machinery.tasks import OrderedTaskGroup
 from quorate.machinery.transport import Transport
 from quorate.machinery.worker import Record, Shell, Worker
+
+
+@dataclass(frozen=True)
+class Listen:
+    """An address to listen on; port 0 takes a free one."""
+
+    port: int
+    host: str = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -46,6 +56,8 @@ class ManagerOptions:
     """Seconds for one API request."""
     scopes: Mapping[type[Object], Scope] = field(default_factory=dict[type[Object], Scope])
     """Kinds of which only a part is cached."""
+    listen: tuple[Listen, ...] = ()
+    """Where health, readiness, metrics and the log level are served."""
 
 
 class Manager:
@@ -92,6 +104,8 @@ class Manager:
         self.working = asyncio.Event()
         """Set once the controllers work."""
         self._stopping = asyncio.Event()
+        self.ports: tuple[int, ...] = ()
+        """Ports that are listened on, in the order of `ManagerOptions.listen`."""
 
     def missing(self) -> tuple[str, ...]:
         """What readiness waits for."""
@@ -104,7 +118,8 @@ class Manager:
     async def run(self) -> None:
         """Work until `stop`; raises LeadershipLost when the lease is lost."""
         try:
-            async with OrderedTaskGroup() as group:
+            async with AsyncExitStack() as stack, OrderedTaskGroup() as group:
+                await self._listen(stack)
                 background = [
                     group.create_task(self.caches.run(), name="caches"),
                     group.create_task(self._resync(), name="resync"),
@@ -150,6 +165,18 @@ class Manager:
         if self.elector is not None:
             await self.elector.release()
         self._log.info("stopped")
+
+    async def _listen(self, stack: AsyncExitStack) -> None:
+        """Endpoints come first and go last, so that probes see a process that starts or stops as alive."""
+        app = health.application
+        self.ports = tuple(
+            [
+                await stack.enter_async_context(
+                    health.serve(app(self.registry, self.missing, self._log.settings), listen.port, listen.host)
+                )
+                for listen in self._options.listen
+            ]
+        )
 
     async def _resync(self) -> None:
         while True:
