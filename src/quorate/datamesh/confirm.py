@@ -2,7 +2,7 @@
 
 Sets are recomputed from the current members on every pass, so removing a dead third party releases everybody who waited
 for it (L3). A replica confirms by `datameshRevision >= step revision`; "left" (revision 0) and "gone" (no object) confirm
-only where a predicate says so (decision 11).
+only where a predicate says so (decision 11). Fencing evidence stands for a node that cannot confirm (decision 6).
 """
 
 from __future__ import annotations
@@ -12,6 +12,11 @@ from quorate.datamesh import ids
 from quorate.datamesh.context import Context
 from quorate.datamesh.dsl import Confirmation
 from quorate.datamesh.members import id_of
+
+
+def _running(context: Context, members: int) -> int:
+    """Members that hold a configuration: one on a fenced node that nobody reaches has none and need not confirm."""
+    return members & ~context.world.fenced
 
 
 def _at_revision(context: Context, must: int, revision: int) -> int:
@@ -25,9 +30,9 @@ def _at_revision(context: Context, must: int, revision: int) -> int:
 
 
 def _has_left(context: Context) -> bool:
-    """Whether the subject is out: it reports revision 0, or its object is gone."""
+    """Whether the subject is out: it reports revision 0, its object is gone, or its node is fenced."""
     replica = context.replica
-    return replica.rvr is None or replica.revision == 0
+    return replica.rvr is None or replica.revision == 0 or bool(context.world.fenced & context.subject_bit)
 
 
 def by_subject(context: Context, revision: int) -> Confirmation:
@@ -46,13 +51,13 @@ def by_subject_or_gone(context: Context, revision: int) -> Confirmation:
 
 def by_full_mesh(context: Context, revision: int) -> Confirmation:
     """C-FM: the full-mesh members and the subject (a star member comes or changes)."""
-    must = context.mesh.full_mesh | context.subject_bit
+    must = _running(context, context.mesh.full_mesh) | context.subject_bit
     return Confirmation(must, _at_revision(context, must, revision))
 
 
 def by_full_mesh_leaving(context: Context, revision: int) -> Confirmation:
     """C-FM-LEAVE: as C-FM; the leaving subject also by having left."""
-    must = context.mesh.full_mesh | context.subject_bit
+    must = _running(context, context.mesh.full_mesh) | context.subject_bit
     confirmed = _at_revision(context, must, revision)
     if _has_left(context):
         confirmed |= context.subject_bit
@@ -61,19 +66,19 @@ def by_full_mesh_leaving(context: Context, revision: int) -> Confirmation:
 
 def by_voters(context: Context, revision: int) -> Confirmation:
     """Everybody whose quorum a q or a tie-breaker's vote decides: full mesh and tie-breakers. Access members have no say."""
-    must = context.mesh.full_mesh | context.mesh.tie_breakers
+    must = _running(context, context.mesh.full_mesh | context.mesh.tie_breakers)
     return Confirmation(must, _at_revision(context, must, revision))
 
 
 def by_all(context: Context, revision: int) -> Confirmation:
     """C-ALL: every member (voters, q, qmr, full mesh)."""
-    must = context.mesh.all
+    must = _running(context, context.mesh.all)
     return Confirmation(must, _at_revision(context, must, revision))
 
 
 def by_all_leaving(context: Context, revision: int) -> Confirmation:
     """C-ALL-LEAVE: every member and the subject, which is none any more; the subject also by having left."""
-    must = context.mesh.all | context.subject_bit
+    must = _running(context, context.mesh.all) | context.subject_bit
     confirmed = _at_revision(context, must, revision)
     if _has_left(context):
         confirmed |= context.subject_bit
@@ -81,11 +86,8 @@ def by_all_leaving(context: Context, revision: int) -> Confirmation:
 
 
 def by_remaining(context: Context, revision: int) -> Confirmation:
-    """Emergency (decision 6): every remaining member that may still run, tie-breakers included.
-
-    A member on a fenced node that nobody reaches holds no configuration, so it cannot and need not confirm.
-    """
-    must = context.mesh.all & ~context.subject_bit & ~context.world.fenced
+    """Emergency (decision 6): every remaining member that may still run, tie-breakers included."""
+    must = _running(context, context.mesh.all & ~context.subject_bit)
     return Confirmation(must, _at_revision(context, must, revision))
 
 
@@ -100,13 +102,13 @@ def by_multiattach(context: Context, revision: int) -> Confirmation:
     for transition in context.transitions:
         if transition.type == TransitionType.DETACH and transition.replica_name:
             must |= 1 << id_of(transition.replica_name)
-    must &= context.mesh.all
+    must = _running(context, must & context.mesh.all)
     return Confirmation(must, _at_revision(context, must, revision))
 
 
 def by_connected(context: Context, revision: int) -> Confirmation:
     """C-CONN: every member, with all its expected connections verified at this revision."""
-    must = context.mesh.all
+    must = _running(context, context.mesh.all)
     confirmed = 0
     for replica_id in ids.iterate(_at_revision(context, must, revision)):
         if not context.unverified_peers(replica_id, revision):
@@ -125,7 +127,7 @@ def _added_networks(context: Context) -> tuple[str, ...]:
 def by_addresses(context: Context, revision: int) -> Confirmation:
     """C-ADDR: every member, reporting an address on every added network."""
     added = _added_networks(context)
-    must = context.mesh.all
+    must = _running(context, context.mesh.all)
     confirmed = 0
     for replica_id in ids.iterate(_at_revision(context, must, revision)):
         rvr = context.world.replicas[replica_id].rvr
@@ -159,7 +161,7 @@ def by_connected_on_added(context: Context, revision: int) -> Confirmation:
     kept = transition is not None and any(
         name in (transition.from_system_network_names or ()) for name in transition.to_system_network_names or ()
     )
-    must = context.mesh.all
+    must = _running(context, context.mesh.all)
     confirmed = 0
     for replica_id in ids.iterate(_at_revision(context, must, revision)):
         if context.unverified_peers(replica_id, revision):

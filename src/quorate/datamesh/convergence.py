@@ -5,8 +5,8 @@ tie-breaker, a tie-breaker that helps nobody goes before the voters change, the 
 missing tie-breaker. A replica object that is being deleted means "replace it": it does not count, its replacement is created
 first, and the guards keep it until the replacement carries its weight (decision 8). A lost replica is replaced by itself.
 
-Guarantees: at most one action per pass, none while the effect of the last one is under way, none whose first step a guard
-would block; the configuration may change at any moment, the next action is computed from what is there.
+Guarantees: at most one action per pass, none whose first step a guard would block, and none while the effect of the last
+one is under way, except that the object of a replica that is certainly lost goes at once; the configuration may change at any moment, the next action is computed from what is there.
 """
 
 from __future__ import annotations
@@ -74,11 +74,14 @@ def compute_convergence(
     if state.world.deleting:
         reason = MembershipLayoutConvergedCondition.VOLUME_DELETING
         return Convergence(status="Unknown", reason=reason, message="Volume is being deleted"), ()
+    lost = _lost(state)
+    if isinstance(lost, DeleteReplica):
+        return _converging(lost.reason), (lost,)
     census = _census(state)
-    outcome = _under_way(state, census, report)
+    outcome = lost or _under_way(state, census, report)
     if outcome is not None:
         return outcome, ()
-    result = _next_action(state, census)
+    result = _next_action(state, census, report)
     if isinstance(result, Convergence):
         return result, ()
     return _converging(result.reason), (result,)
@@ -110,6 +113,8 @@ def _under_way(state: State, census: Census, report: Report) -> Convergence | No
             return _stuck(f"replica {replica.name} cannot be scheduled: {scheduled.message or scheduled.reason}")
         text = report.membership.get(replica.id, "")
         block = report.blocked.get(replica.id)
+        if block is not None and block.protective:
+            continue  # it gives up what the layout needs: the replacement comes first (decision 8)
         if block is not None and block.reason not in _PASSING and not block.text.startswith("Waiting"):
             return _stuck(f"replica {replica.name}: {text or block.text}")
         return _converging(f"replica {replica.name} is becoming {rvr.spec.type}" + (f": {text}" if text else ""))
@@ -132,11 +137,8 @@ def _id(name: str) -> int:
     return int(name[name.rindex("-") + 1 :])
 
 
-def _next_action(state: State, census: Census) -> ReplicaAction | Convergence:
+def _next_action(state: State, census: Census, report: Report) -> ReplicaAction | Convergence:
     """The next edge of the layout graph, or why there is none."""
-    lost = _lost(state)
-    if lost is not None:
-        return lost
     layout = state.world.layout
     missing = layout.diskful - len(census.diskful)
     missing_breakers = layout.tie_breakers - len(census.breakers)
@@ -150,24 +152,25 @@ def _next_action(state: State, census: Census) -> ReplicaAction | Convergence:
         return _remove_diskful(state, census)
     if missing_breakers > 0:
         return _create(state, TB, f"{census} needs a tie-breaker to become {layout}")
-    return _settled(state, census)
+    return _settled(state, census, report)
 
 
-def _settled(state: State, census: Census) -> Convergence:
+def _settled(state: State, census: Census, report: Report) -> Convergence:
     """The numbers are right; what is still leaving or synchronising is on its way."""
     staying = {replica.id for replica in (*census.diskful, *census.breakers)}
     leaving = ids.mask_of(i for i in ids.iterate(state.mesh.voters | state.mesh.tie_breakers) if i not in staying)
     if leaving:
-        return _converging(f"[{ids.text(leaving)}] is leaving")
+        texts = [report.membership[i] for i in ids.iterate(leaving) if i in report.membership]
+        return _converging(f"[{ids.text(leaving)}] is leaving" + (f": {'; '.join(texts)}" if texts else ""))
     return _outcome(MembershipLayoutConvergedCondition.CONVERGED, f"members are {census}")
 
 
-def _lost(state: State) -> ReplicaAction | Convergence | None:
+def _lost(state: State) -> DeleteReplica | Convergence | None:
     """A member on a fenced node that nobody reaches: its object goes, so that it is replaced."""
     copies = state.context().up_to_date
-    for replica_id in ids.iterate(state.world.fenced & (state.mesh.voters | state.mesh.tie_breakers)):
+    for replica_id in ids.iterate(state.world.fenced):
         replica = state.world.replicas[replica_id]
-        if replica.rvr is None or replica.deleting:
+        if replica.rvr is None or replica.deleting or replica.rvr.spec.type not in (D, TB):
             continue
         if state.mesh.voters >> replica_id & 1 and not copies & ~(1 << replica_id):
             return _stuck(f"replica {replica.name} on fenced node {replica.node_name} may hold the only current copy")

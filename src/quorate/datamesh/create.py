@@ -66,7 +66,7 @@ def first_block(context: Context, guards: Iterable[Guard], *, keeps_copies: bool
             continue
         block = guard.check(context)
         if block is not None:
-            return block
+            return block._replace(protective=guard.protects_copies)
     return None
 
 

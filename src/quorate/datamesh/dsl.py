@@ -91,6 +91,8 @@ class Block(NamedTuple):
     """Machine-readable."""
     sentence: bool = False
     """Whether `text` is a whole sentence that is shown as it is (the texts of seed 000)."""
+    protective: bool = False
+    """Whether a guard that protects copies or failures to tolerate said it: a further replica would lift it."""
 
 
 Check: TypeAlias = Callable[[Context], Block | None]

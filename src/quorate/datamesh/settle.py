@@ -8,10 +8,11 @@ number of remaining steps (E6). A transition with an unknown plan is left alone 
 from __future__ import annotations
 
 from quorate.api.replicated_volume import DatameshTransition, MemberType, TransitionGroup, TransitionType
-from quorate.datamesh import messages, tracker
+from quorate.datamesh import ids, messages, tracker
 from quorate.datamesh.create import Proposal, create, gate_block, record_for
 from quorate.datamesh.dsl import Block, Guard, Plan, Slot
 from quorate.datamesh.guards.emergency import WAITING_FOR_FENCING
+from quorate.datamesh.planners import selection
 from quorate.datamesh.plans.change_type import RESUME
 from quorate.datamesh.records import active_index, completed, confirmation_of, noted, subject_of
 from quorate.datamesh.state import Report, State, start_step
@@ -61,7 +62,9 @@ def _settle_one(state: State, transition: DatameshTransition, report: Report) ->
         if plan.done:
             _tell(state, transition, plan, plan.done, report)
         return state.without(transition)
-    blocked = gate_block(context, plan.steps[index + 1])
+    # Taking a join back loses no copy that anybody counted on, unless its disk has become one.
+    back = transition.reverting and not context.replica.up_to_date
+    blocked = gate_block(context, plan.steps[index + 1], keeps_copies=not back)
     if blocked is not None:
         return _held(state, transition, plan, raw, blocked, report)
     done = noted(completed(transition, index, state.world.now, raw), index, raw, "", "")
@@ -69,8 +72,13 @@ def _settle_one(state: State, transition: DatameshTransition, report: Report) ->
 
 
 def _needs_fencing(state: State, transition: DatameshTransition, waiting: int) -> bool:
-    """An emergency that waits only for members that nobody reaches goes on with fencing evidence (decision 6)."""
-    return transition.group == TransitionGroup.EMERGENCY and not waiting & state.world.seen_connected
+    """What waits only for members that nobody reaches, in an emergency or because they have no object any more, goes on
+    when they answer or with fencing evidence (decision 6)."""
+    if waiting & state.world.seen_connected:
+        return False
+    replicas = state.world.replicas
+    gone = all(i in replicas and replicas[i].rvr is None for i in ids.iterate(waiting))
+    return gone or transition.group == TransitionGroup.EMERGENCY
 
 
 def _held(
@@ -85,7 +93,7 @@ def _held(
     index = active_index(transition)
     gate, block = blocked
     if gate is not None and gate.takes_back:
-        back = _taken_back(state, transition)
+        back = _taken_back(state, transition) or _replanned(state, transition)
         if back is not None:
             return back
     text = messages.held_text(plan.steps[index + 1], raw, block)
@@ -109,6 +117,27 @@ def _taken_back(state: State, transition: DatameshTransition) -> State | None:
     plan = state.registry.find(RESUME.type, RESUME.plan_id)
     if plan is None:
         return None
+    result = create(state, Proposal(plan, record, replaces=transition))
+    return None if isinstance(result, Block) else result
+
+
+def _replanned(state: State, transition: DatameshTransition) -> State | None:
+    """A vote that must be gained another way than planned (tie-breakers came or went): plan again from here (E16)."""
+    member = state.mesh.by_id.get(subject_of(transition))
+    if member is None or MemberType.DISKFUL not in (transition.replica_type, transition.to_replica_type):
+        return None
+    plan = selection.changing(state.context(transition), member.type, MemberType.DISKFUL)
+    if plan is None:
+        return None
+    record = record_for(
+        plan,
+        transition.replica_name,
+        from_replica_type=member.type,
+        to_replica_type=MemberType.DISKFUL,
+        node_name=transition.node_name,
+        lvm_volume_group_name=transition.lvm_volume_group_name,
+        lvm_volume_group_thin_pool_name=transition.lvm_volume_group_thin_pool_name,
+    )
     result = create(state, Proposal(plan, record, replaces=transition))
     return None if isinstance(result, Block) else result
 

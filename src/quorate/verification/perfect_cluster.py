@@ -33,6 +33,7 @@ from quorate.api.replicated_volume import (
 )
 from quorate.api.replicated_volume_attachment import ReplicatedVolumeAttachment
 from quorate.api.replicated_volume_replica import ReplicatedVolumeReplica, ReplicatedVolumeReplicaSpec, ReplicaType
+from quorate.api.value import replace
 from quorate.datamesh import projection
 from quorate.datamesh.contract import PassInput
 from quorate.datamesh.engine import DEFAULT_REGISTRY
@@ -41,6 +42,7 @@ from quorate.datamesh.layout import Layout, initial_quorum
 from quorate.datamesh.members import id_of
 from quorate.datamesh.registry import Registry
 
+STOCK = Features()
 VOLUME = "vol"
 POOL = "pool"
 CLASS = "class"
@@ -57,7 +59,7 @@ class Cluster:
     replicas: tuple[ReplicatedVolumeReplica, ...]
     pool: ReplicatedStoragePool
     attachments: tuple[ReplicatedVolumeAttachment, ...] = ()
-    features: Features = Features()
+    features: Features = STOCK
     dead: tuple[str, ...] = ()
     fenced: tuple[str, ...] = ()
     now: float = 1_000_000_000.0
@@ -69,11 +71,21 @@ class Cluster:
             volume=self.volume,
             replicas=self.replicas,
             attachments=self.attachments,
-            pool=self.pool,
+            pool=self.living_pool(),
             features=self.features,
             fenced_nodes=self.fenced,
             now=self.now,
         )
+
+    def living_pool(self) -> ReplicatedStoragePool:
+        """The pool as its controller would report it: dead nodes are not ready."""
+        if not self.dead:
+            return self.pool
+        nodes = tuple(
+            replace(node, node_ready=False, agent_ready=False) if node.node_name in self.dead else node
+            for node in self.pool.status.eligible_nodes
+        )
+        return replace(self.pool, status=replace(self.pool.status, eligible_nodes=nodes))
 
     def replica(self, replica_id: int) -> ReplicatedVolumeReplica | None:
         """The object of a replica id."""

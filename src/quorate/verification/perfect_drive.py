@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace as replace_cluster
 
@@ -142,8 +143,4 @@ def walk(cluster: Cluster, rounds: int = MAX_ROUNDS) -> Iterator[tuple[Cluster, 
 
 def run(cluster: Cluster, rounds: int = MAX_ROUNDS) -> tuple[Cluster, PassResult]:
     """The stable end of `walk`."""
-    last: tuple[Cluster, PassResult] | None = None
-    for last in walk(cluster, rounds):
-        pass
-    assert last is not None
-    return last
+    return deque(walk(cluster, rounds), maxlen=1)[0]

@@ -56,6 +56,7 @@ def _placed(cluster: Cluster, rvr: ReplicatedVolumeReplica) -> ReplicatedVolumeR
     spec = rvr.spec
     if not spec.node_name and not rvr.metadata.deletion_timestamp:
         taken = [other.spec.node_name for other in cluster.replicas]
+        taken += [member.node_name for member in cluster.volume.status.datamesh.members]
         free = [n.node_name for n in cluster.pool.status.eligible_nodes if n.node_name not in (*taken, *cluster.dead)]
         if not free:
             return rvr

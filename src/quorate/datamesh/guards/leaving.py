@@ -34,9 +34,10 @@ def attached_keeps_disk_when_local(context: Context) -> Block | None:
 
 @guard("G19", protects_copies=True)
 def enough_copies_remain(context: Context) -> Block | None:
-    """UpToDate copies other than the subject must exceed GMDR and satisfy qmr (S15, S16).
+    """UpToDate copies other than the subject must exceed GMDR and satisfy qmr (S11, S15, S16).
 
-    The subject is subtracted only if it is itself UpToDate. GMDR is at least 0, so the last copy is never given up.
+    The subject is subtracted only if it is itself UpToDate. GMDR is at least 0, so the last copy is never given up. A qmr
+    that has still to come down (ChangeQuorum does it) keeps the copy until it has.
     """
     remaining = ids.count(context.up_to_date & ~context.subject_bit)
     required = max(context.world.layout.gmdr + 1, context.mesh.datamesh.quorum_minimum_redundancy)
@@ -54,15 +55,6 @@ def enough_voters_remain(context: Context) -> Block | None:
     wanted = context.world.layout.diskful
     if voters <= wanted:
         return Block(f"would leave {voters - 1} diskful members, {wanted} are needed (FTT {context.world.layout.ftt})")
-    return None
-
-
-@guard("G16")
-def redundancy_lowered_first(context: Context) -> Block | None:
-    """qmr follows the configuration down before a copy goes (S11): ChangeQuorum does it, this step waits for it."""
-    current = context.mesh.datamesh.quorum_minimum_redundancy
-    if current > context.world.layout.qmr:
-        return Block(f"qmr {current} must be lowered to {context.world.layout.qmr} first")
     return None
 
 
@@ -127,7 +119,6 @@ def zone_keeps_tie_breaker(context: Context) -> Block | None:
 
 COPY_LOSING = (
     attached_keeps_disk_when_local,
-    redundancy_lowered_first,
     enough_copies_remain,
     enough_voters_remain,
 )

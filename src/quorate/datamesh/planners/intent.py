@@ -76,7 +76,7 @@ def serves(transition: DatameshTransition, intent: Intent) -> bool:
         case Vanish():
             return transition.type == TransitionType.FORCE_REMOVE_REPLICA
         case Leave():
-            return transition.type in (TransitionType.REMOVE_REPLICA, TransitionType.FORCE_REMOVE_REPLICA)
+            return transition.type == TransitionType.REMOVE_REPLICA
         case NewVolume(volume_group, thin_pool):
             return (
                 transition.to_replica_type == MemberType.DISKFUL

@@ -13,6 +13,7 @@ from quorate.api.replicated_volume import (
     Operation,
     TransitionType,
 )
+from quorate.api.value import replace
 from quorate.datamesh import members, messages
 from quorate.datamesh.context import Context, Replica
 from quorate.datamesh.create import Proposal, create, record_for
@@ -55,7 +56,7 @@ def _dispatch_one(state: State, replica: Replica, intent: Intent, report: Report
     if running is None and member is not None and is_served(member, intent):
         return state
     if running is not None and member is not None and running.type == TransitionType.FORCE_REMOVE_REPLICA:
-        return _abandoned(state, running) if not isinstance(intent, Leave) else state
+        return _abandoned(state, running)
     if running is None and member is not None and not _asked(replica, member, intent):
         return state
     context = state.context(subject=replica.id)
@@ -148,8 +149,9 @@ def _proposal(
     start = turning.compute_start(active, index, settled, plan)
     if start is None or _third_configuration(active, index, settled, running, record):
         return None
-    subject = state.world.replicas[context.subject]
-    return Proposal(plan, record, start, running, keeps_copies=subject.up_to_date)
+    # A join that is taken back loses no copy that anybody counted on, unless its disk has become one.
+    back = turning.takes_back_join(active, plan) and not state.world.replicas[context.subject].up_to_date
+    return Proposal(plan, replace(record, reverting=back), start, running, keeps_copies=not back)
 
 
 def _third_configuration(

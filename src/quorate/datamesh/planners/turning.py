@@ -36,6 +36,11 @@ def compute_start(active: Plan, index: int, confirmed: bool, successor: Plan) ->
     return 0
 
 
+def takes_back_join(active: Plan, successor: Plan) -> bool:
+    """Whether the running change adds and its successor takes away."""
+    return _direction(active) > 0 > _direction(successor)
+
+
 def leads_back(active: DatameshTransition, successor: DatameshTransition) -> bool:
     """Whether a successor that undoes an unconfirmed gain or loss of a vote ends with the type from before."""
     if active.type == TransitionType.ADD_REPLICA:

@@ -13,7 +13,6 @@ from quorate.datamesh.plans import macros
 
 COPY_GUARDS = (
     leaving.attached_keeps_disk_when_local,
-    leaving.redundancy_lowered_first,
     leaving.enough_copies_remain,
     zones.keeps_zone_redundancy_when_leaving,
 )

@@ -64,17 +64,19 @@ def _plan(plan_id: str, guards: tuple[Guard, ...], plan_steps: tuple[Step, ...])
         group=TransitionGroup.EMERGENCY,
         slot=Slot.MEMBERSHIP,
         display="Force-removing replica",
-        guards=(leaving.not_attached, emergency.unreachable, *guards, no_voter_change_pending),
+        guards=(leaving.not_attached, emergency.unreachable, *guards),
         steps=plan_steps,
         done="Removed from datamesh",
     )
 
 
-_VOTER = (emergency.not_the_last_voter,)
+# A tie-breaker counts in ties; an Access member has no say, so its removal waits for nobody.
+_COUNTED = (no_voter_change_pending,)
+_VOTER = (emergency.not_the_last_voter, no_voter_change_pending)
 
 PLANS = (
     _plan("access/v1", (), (_removal("Force remove"),)),
-    _plan("tiebreaker/v1", (), (_removal("Force remove"),)),
+    _plan("tiebreaker/v1", _COUNTED, (_removal("Force remove"),)),
     _plan("diskful/v1", (*_VOTER, plain, voting.voters_odd), (_removal("Force remove"),)),
     _plan("diskful-q-down/v1", (*_VOTER, plain, voting.voters_even), (_removal("Force remove"),)),
     _plan("diskful-staged/v1", (*_VOTER, staged), (_removal("Force remove + q↑", 1), LOWER_QUORUM)),

@@ -16,12 +16,16 @@ from quorate.datamesh.layout import target_qmr
 
 
 def right_qmr(context: Context) -> int:
-    """The qmr that is right now (facts/datamesh 1.6)."""
-    return target_qmr(
-        context.world.layout,
-        context.mesh.datamesh.quorum_minimum_redundancy,
-        ids.count(context.up_to_date),
-    )
+    """The qmr that is right now (facts/datamesh 1.6).
+
+    The tie-break ignores qmr (S17b), so a higher one promises nothing while a tie-breaker that the layout does not want can
+    still break a tie: it goes first.
+    """
+    mesh, layout = context.mesh, context.world.layout
+    current = mesh.datamesh.quorum_minimum_redundancy
+    right = target_qmr(layout, current, ids.count(context.up_to_date))
+    surplus = ids.count(mesh.tie_breakers) > layout.tie_breakers and mesh.voter_count % 2 == 0
+    return current if right > current >= 1 and surplus else right
 
 
 def _set_qmr(context: Context) -> Datamesh:
