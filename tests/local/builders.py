@@ -188,11 +188,10 @@ class Api:
         body: Json = None,
         *,
         content_type: str = "application/json",
-        raw: bytes | None = None,
         accept: str = "",
         **query: str,
     ) -> Answer:
-        data = raw if raw is not None else (encode(body) if body is not None else b"")
+        data = encode(body) if body is not None else b""
         headers = {"content-type": content_type, "accept": accept}
         reply = self.server.handle(Request(method, path, query, headers, data))
         assert isinstance(reply, Reply), "a watch is not an answer"

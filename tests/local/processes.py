@@ -9,7 +9,7 @@ import signal
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPSConnection
@@ -88,7 +88,7 @@ def _first_line(stream: IO[str] | None) -> str:
 
 
 @contextmanager
-def serving(directory: Path) -> Iterator[Served]:
+def serving(directory: Path) -> Generator[Served]:
     """A server on a free port, ready for requests; killed at the end."""
     process = start(directory)
     try:

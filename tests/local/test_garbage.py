@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorate.local.journal import SimulatedJournal
-from quorate.local.jsonvalue import JsonObject
+from quorate.local.jsonvalue import Json, JsonObject
 from quorate.machinery.virtual_loop import run_virtual
 from tests.local.builders import WIDGETS, Answer, Api, crd, make_api, owner_of, widget
 
@@ -15,10 +15,8 @@ def api() -> Api:
     return make_api()
 
 
-def child_of(api: Api, name: str, *owners: JsonObject, **metadata: list[str]) -> Answer:
-    answer = api.post(
-        WIDGETS, widget(name, ownerReferences=[*owners], **{key: [*value] for key, value in metadata.items()})
-    )
+def child_of(api: Api, name: str, *owners: JsonObject, finalizers: list[Json] | None = None) -> Answer:
+    answer = api.post(WIDGETS, widget(name, ownerReferences=[*owners], finalizers=finalizers or []))
     assert answer.status == 201
     return answer
 
