@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -183,29 +185,48 @@ class TestBook:
             self.book().filter_and_score(bad, NOW)  # pyright: ignore[reportArgumentType]
 
 
+class Claim(NamedTuple):
+    id: str
+    size: int
+    places: list[str]
+    ttl: int
+
+
+class Narrow(NamedTuple):
+    id: str
+    place: str
+    rename: str
+    ttl: int
+
+
+class Wait(NamedTuple):
+    seconds: int
+
+
+class Release(NamedTuple):
+    id: str
+
+
 ids, names, sizes, times = st.sampled_from("abc"), st.sampled_from("xyz"), st.integers(1, 5), st.integers(1, 4)
-claims = st.tuples(st.just("claim"), ids, sizes, st.lists(names, max_size=3, unique=True), times)
-narrows = st.tuples(st.just("narrow"), ids, names, st.sampled_from(["", "d"]), times)
-waits = st.tuples(st.just("wait"), st.integers(1, 3))
-releases = st.tuples(st.just("release"), st.sampled_from("abcd"))
+claims = st.builds(Claim, ids, sizes, st.lists(names, max_size=3, unique=True), times)
+narrows = st.builds(Narrow, ids, names, st.sampled_from(["", "d"]), times)
+steps_ = st.lists(st.one_of(claims, narrows, st.builds(Wait, times), st.builds(Release, ids)), max_size=30)
 
 
-@given(st.lists(st.one_of(claims, narrows, waits, releases), max_size=30))
-def test_sums_always_equal_the_live_reservations(steps: list[tuple[object, ...]]) -> None:
+@given(steps_)
+def test_sums_always_equal_the_live_reservations(steps: list[Claim | Narrow | Wait | Release]) -> None:
     book, now = Reservations(), 0.0
     for step in steps:
         match step:
-            case ("claim", str(id), int(size), list(places), int(ttl)):
-                book.claim(id, size, [Place(str(name)) for name in places], now + ttl)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            case ("narrow", str(id), str(place), str(rename), int(ttl)):
+            case Claim(id, size, places, ttl):
+                book.claim(id, size, [Place(name) for name in places], now + ttl)
+            case Narrow(id, place, rename, ttl):
                 book.narrow(id, Place(place), now + ttl, rename=rename)
-            case ("wait", int(seconds)):
+            case Wait(seconds):
                 now += seconds
                 book.advance(now)
-            case ("release", str(id)):
+            case Release(id):
                 book.release(id)
-            case _:
-                raise AssertionError(step)
         for name in "xyz":
             place = Place(name)
             assert book.reserved(place) == sum(item.size for item in book.all() if place in item.places)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -42,7 +42,7 @@ def book_with(size: float, *names: str) -> CapacityBook:
 
 
 @asynccontextmanager
-async def running(book: CapacityBook) -> AsyncIterator[str]:
+async def running(book: CapacityBook) -> AsyncGenerator[str]:
     async with serve(server.application(book, FixedClock()), 0) as port:
         yield f"http://127.0.0.1:{port}"
 
