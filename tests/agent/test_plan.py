@@ -155,6 +155,7 @@ CLEAN = Dump(0, "1" * 16, "", 7)
         (DiskProbe(Metadata.CLEAN, "", CLEAN), "", ["write-dev-uuid 00000000000000F0"]),
         (DiskProbe(Metadata.CLEAN, UUID, replace(CLEAN, node_id=5)), UUID, "ForeignDiskDetected"),
         (DiskProbe(Metadata.BUSY), UUID, "AttachFailed"),
+        (DiskProbe(Metadata.UNREADABLE, error="Input/output error"), UUID, "ReadDevUUIDFailed"),
     ],
 )
 def test_metadata_rows(probe: DiskProbe, known: str, expected: list[str] | str) -> None:

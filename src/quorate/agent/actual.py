@@ -128,6 +128,8 @@ class DiskProbe:
     metadata: Metadata
     device_uuid: str = ""
     dump: Dump | None = None
+    error: str = ""
+    """Why the disk could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

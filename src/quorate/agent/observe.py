@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from quorate.agent import commands
 from quorate.agent.actual import ActualResource, DiskProbe, merge
-from quorate.agent.broker import Broker
+from quorate.agent.broker import Broker, CommandUnavailable
 from quorate.agent.host import CommandResult
 from quorate.agent.parsers import ParseError
 from quorate.agent.parsers.metadata import Metadata, classify_probe, parse_device_uuid, parse_dump
@@ -60,7 +60,8 @@ def is_unknown_resource(result: CommandResult) -> bool:
 
 
 async def probe_disk(broker: Broker, name: str, minor: int, device: str) -> DiskProbe:
-    """What is on a disk that is not attached."""
+    """What is on a disk that is not attached. A disk that cannot be read is an answer, too: the rest of the resource is
+    configured and reported without it."""
     try:
         dumped = await broker.run(name, commands.dump_md(minor, device))
         metadata = classify_probe(dumped)
@@ -69,10 +70,10 @@ async def probe_disk(broker: Broker, name: str, minor: int, device: str) -> Disk
         dump = parse_dump(dumped.stdout) if metadata is Metadata.CLEAN else None
         read = await broker.run(name, commands.read_dev_uuid(device))
         if read.exit_code != 0:
-            raise ObservationFailed(Reason.READ_DEV_UUID_FAILED, commands.error_text(read))
+            return DiskProbe(Metadata.UNREADABLE, error=f"read-dev-uuid: {commands.error_text(read)}")
         return DiskProbe(metadata, parse_device_uuid(read.stdout), dump)
-    except ParseError as error:
-        raise ObservationFailed(Reason.READ_DEV_UUID_FAILED, str(error)) from error
+    except (ParseError, CommandUnavailable) as error:
+        return DiskProbe(Metadata.UNREADABLE, error=str(error))
 
 
 def _read(result: CommandResult, parse: Callable[[str], T]) -> T:

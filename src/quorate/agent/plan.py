@@ -93,13 +93,6 @@ def _plan_existing(observation: Observation, actual: ActualResource, volume: Act
     device = f"/dev/drbd{volume.minor}"
     link = (MakeLink(intended.link, device),) if observation.link != device else ()
     disk = _plan_disk(observation, volume, intended)
-    if disk.problems:
-        # A disk that must not be touched does not keep the rest from being configured.
-        rest = (
-            *plan_peers(actual, intended, observation.held_connects),
-            *plan_removed_peers(observation, actual, intended),
-        )
-        return Plan((*first, *link, *rest), disk.problems)
     if _ends_round(disk.steps):
         return Plan((*first, *link, *disk.steps))
     peers: tuple[Step, ...] = (
@@ -188,6 +181,8 @@ def _plan_attach(observation: Observation, volume: ActualVolume, intended: Inten
     probe = observation.probe
     if probe is None or probe.metadata is Metadata.BUSY:
         return Plan(problems=(Problem(Reason.ATTACH_FAILED, f"{disk.device} is in use by somebody else"),))
+    if probe.metadata is Metadata.UNREADABLE:
+        return Plan(problems=(Problem(Reason.READ_DEV_UUID_FAILED, probe.error),))
     minor = volume.minor
     if probe.metadata is Metadata.NONE:
         identity = disk.known_uuid or disk.new_uuid

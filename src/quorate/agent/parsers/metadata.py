@@ -22,6 +22,8 @@ class Metadata(Enum):
     """Used before; `apply-al` must run before the next attach."""
     BUSY = "busy"
     """Somebody holds the disk; nothing may be concluded."""
+    UNREADABLE = "unreadable"
+    """The disk or the tool failed; nothing may be concluded."""
 
 
 @dataclass(frozen=True, slots=True)
