@@ -88,7 +88,14 @@ class Cluster:
         self.resync = Resync(self, scheduler, self._sync_error)
         chosen = timing if timing is not None else DefaultTiming(self.random.random)
         self.links = Links(
-            self, self.network, scheduler, chosen, self.node_of, self._after_meeting, self._after_connect
+            self,
+            self.network,
+            scheduler,
+            chosen,
+            self.node_of,
+            self._after_meeting,
+            self._after_connect,
+            self._after_probe,
         )
         self.operations = Operations(self, self.links, self.resync)
         self.maintenance = Maintenance(self, self.operations, self.resync)
@@ -257,6 +264,9 @@ class Cluster:
 
     def _demote(self, kernel: Kernel, resource: Resource) -> None:
         self.operations.secondary(kernel, resource, force=False)
+
+    def _after_probe(self, member: Member) -> None:
+        self.operations.compare_unstable(member.resource)
 
     def _after_connect(self, one: Connection, other: Connection) -> None:
         """Both ends stand: writes that waited for this link go on."""

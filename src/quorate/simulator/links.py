@@ -82,6 +82,7 @@ class Links:
     node_of: Callable[[Resource], str]
     after_meeting: Callable[[PeerVolume, Decision], None]
     after_connect: Callable[[Connection, Connection], None]
+    after_probe: Callable[[Member], None]
     timers: dict[int, Handle] = field(default_factory=dict[int, Handle])
 
     # --- dialling ----------------------------------------------------------------------------------------------
@@ -353,6 +354,9 @@ class Links:
                     know_as_outdated(part, known)
 
         carry_out(around, resource, "far-away", learn, reached)
+        self.after_probe(member)
+        for entry in around.reached:
+            self.after_probe(entry.member)
 
     def _deaf(self, resource: Resource) -> bool:
         return any(self.active_path(connection) is None for connection in resource.connected())

@@ -33,6 +33,9 @@ from quorate.simulator.transactions import (
     outdate_if_left_behind,
 )
 
+_ROUNDS = 8
+"""Noticing one dead link can reveal another; a cluster has at most this many layers of them."""
+
 
 @dataclass(slots=True)
 class Operations:
@@ -255,10 +258,26 @@ class Operations:
             end[1].net["allow-two-primaries"] = connection.net["allow-two-primaries"]
 
     def notice_dead(self, resource: Resource) -> None:
-        """A cluster-wide change pings first: links that are already dead are noticed now (P12)."""
-        for connection in resource.connected():
-            if self.links.active_path(connection) is None:
-                self.links.lose(connection, Link.NETWORK_FAILURE)
+        """P12: a cluster-wide change pings first, and waits until no reachable disk is in doubt.
+
+        The waiting (up to auto-promote-timeout plus ping-timeout, S13 #39) is not modelled as time of this command;
+        what it waits for happens before the change.
+        """
+        start = self.directory.owner(resource)
+        if start is None:
+            return
+        for _ in range(_ROUNDS):
+            members = [start, *(entry.member for entry in explore(self.directory, start).reached)]
+            dead = [c for m in members for c in m.resource.connected() if self.links.active_path(c) is None]
+            for connection in dead:
+                if connection.link is Link.CONNECTED:
+                    self.links.lose(connection, Link.NETWORK_FAILURE)
+            if not dead:
+                break
+        for member in [start, *(entry.member for entry in explore(self.directory, start).reached)]:
+            if any(volume.disk is Disk.CONSISTENT for volume in member.resource.volumes.values()):
+                self.links.probe(member)
+                self.tell_disk_states(member.resource)
 
     # --- disks -------------------------------------------------------------------------------------------------
 
@@ -303,6 +322,20 @@ class Operations:
         state = compute_replication(decision.strategy, peer.connection.resource.role, other.connection.resource.role)
         self._set_pair(peer, other, state)
         self.resync.begin(peer, decision)
+
+    def compare_unstable(self, resource: Resource) -> None:
+        """With no Primary near any more, neighbours whose generations differ settle who is behind (S3: after-unstable)."""
+        for volume in resource.volumes.values():
+            if volume.backing is None or not generations.is_stable(volume):
+                continue
+            for peer in volume.peers():
+                other = self.resync.mirror(peer)
+                idle = peer.replication is Replication.ESTABLISHED and other is not None
+                if not idle or other is None or other.volume.backing is None or not generations.is_stable(other.volume):
+                    continue
+                usable = volume.disk >= Disk.OUTDATED and other.volume.disk >= Disk.OUTDATED
+                if usable and other.volume.backing.metadata.current != volume.backing.metadata.current:
+                    self.compare_again(peer)
 
     def _set_pair(self, peer: PeerVolume, other: PeerVolume, state: Replication) -> None:
         opposite = {Replication.WF_BITMAP_S: Replication.WF_BITMAP_T, Replication.WF_BITMAP_T: Replication.WF_BITMAP_S}
