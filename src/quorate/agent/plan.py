@@ -100,10 +100,13 @@ def _plan_existing(observation: Observation, actual: ActualResource, volume: Act
         *plan_removed_peers(observation, actual, intended),
         *plan_forgotten_peers(observation, actual, intended),
     )
-    last = _plan_options_last(actual, intended)
-    return Plan(
-        (*first, *link, *disk.steps, *peers, *last, *_plan_size(volume, intended), *_plan_role(actual, intended))
+    last = (
+        *_plan_options_last(actual, intended),
+        *_plan_size(volume, intended),
+        *_plan_role(actual, intended),
     )
+    # A disk that must not be touched keeps nothing else from being done: a demotion or a lower q may be urgent.
+    return Plan((*first, *link, *disk.steps, *peers, *last), disk.problems)
 
 
 # --- options -----------------------------------------------------------------------------------------------------
