@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
+import sys
 from dataclasses import fields as dataclass_fields
+from functools import lru_cache
+from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Annotated, Literal, Union, cast, get_args, get_origin
 
@@ -67,21 +69,28 @@ def field_descriptions(kind: type[Value]) -> dict[str, str]:
     """The docstrings that stand under the fields of a struct, base classes included."""
     descriptions: dict[str, str] = {}
     for base in reversed(kind.__mro__):
-        if not issubclass(base, Value) or base is Value:
-            continue
-        definition = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
-        if not isinstance(definition, ast.ClassDef):
-            continue
-        for statement, following in zip(definition.body, definition.body[1:], strict=False):
-            if (
-                isinstance(statement, ast.AnnAssign)
-                and isinstance(statement.target, ast.Name)
-                and isinstance(following, ast.Expr)
-                and isinstance(following.value, ast.Constant)
-                and isinstance(following.value.value, str)
-            ):
-                descriptions[statement.target.id] = " ".join(following.value.value.split())
+        if issubclass(base, Value) and base is not Value:
+            descriptions |= _descriptions_of_module(base.__module__).get(base.__name__, {})
     return descriptions
+
+
+@lru_cache(maxsize=64)
+def _descriptions_of_module(name: str) -> dict[str, dict[str, str]]:
+    """Docstrings by class and field; a module is parsed once, because reading single classes is slow."""
+    tree = ast.parse(inspect.getsource(sys.modules[name]))
+    return {item.name: _descriptions_of_class(item) for item in tree.body if isinstance(item, ast.ClassDef)}
+
+
+def _descriptions_of_class(definition: ast.ClassDef) -> dict[str, str]:
+    return {
+        statement.target.id: " ".join(following.value.value.split())
+        for statement, following in pairwise(definition.body)
+        if isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and isinstance(following, ast.Expr)
+        and isinstance(following.value, ast.Constant)
+        and isinstance(following.value.value, str)
+    }
 
 
 def rules_of(kind: type[Value]) -> tuple[Rule, ...]:
