@@ -218,7 +218,7 @@ class Cluster:
     def _react(self, kernel: Kernel, change: Change) -> None:
         for feed in self._feeds.get(kernel.node, ()):
             feed.offer(change)
-        for volume in change.resource.volumes.values():
+        for volume in change.resource.volumes.values() if not self.links.meeting else ():
             self.io.resume(kernel, volume)
         if any(isinstance(target, Volume) and name in _TOLD for target, name, _, _ in change.differences()):
             self._tell_soon(change.resource)
@@ -269,7 +269,8 @@ class Cluster:
         self.operations.compare_unstable(member.resource)
 
     def _after_connect(self, one: Connection, other: Connection) -> None:
-        """Both ends stand: writes that waited for this link go on."""
+        """Both ends stand and know each other's disk: writes that waited for this link are replayed (I6)."""
+        self.operations.tell_disk_states(one.resource, other.resource)
         self._wake_writers(self.node_of(one.resource), self.node_of(other.resource))
 
     def _spread(self, volume: Volume) -> None:

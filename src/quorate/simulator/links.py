@@ -84,6 +84,7 @@ class Links:
     after_connect: Callable[[Connection, Connection], None]
     after_probe: Callable[[Member], None]
     timers: dict[int, Handle] = field(default_factory=dict[int, Handle])
+    meeting: bool = False  # between the commits of two ends; writers wait for its end (I6)
 
     # --- dialling ----------------------------------------------------------------------------------------------
 
@@ -239,9 +240,11 @@ class Links:
         members = around.node_ids | beyond.node_ids | {here.resource.node_id, there.resource.node_id}
         # The transport stands before the states say so: whoever waits for them must be able to use it.
         _establish(connection, end, self.usable_path(connection, end))
+        self.meeting = True
         for member, change in changes:
             member.resource.members = set(members)
             member.kernel.commit(change, recalculate=True)
+        self.meeting = False
         self.after_connect(connection, end)
         self._outdate_bystanders(joined)
         for number, decision in decisions.items():
