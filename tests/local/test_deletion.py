@@ -168,3 +168,19 @@ def test_recreated_name_is_another_object(api: Api) -> None:
     second = api.post("/api/v1/nodes", node("n"))
     assert first.metadata["uid"] != second.metadata["uid"]
     assert int(second.version) > int(first.version)
+
+
+def test_events_go_an_hour_after_they_were_written_last(api: Api) -> None:
+    events = "/api/v1/namespaces/default/events"
+
+    def event(name: str) -> JsonObject:
+        return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": {}, "count": 1}
+
+    api.post(events, event("old"))
+    api.post(events, event("repeated"))
+    api.clock.time += 1800
+    api.merge(f"{events}/repeated", {"count": 2})
+    api.clock.time += 1801
+    api.post(events, event("new"))
+    api.settle()
+    assert api.get(events).names == ["new", "repeated"]

@@ -23,42 +23,19 @@ from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_option
 from quorate.local import cel_functions
 from quorate.local.jsonvalue import Json, JsonObject, as_object, same
 from quorate.local.status import ErrorType, FieldError, duplicate, forbidden_field, invalid_value, required
-from quorate.local.structural import MISSING, Missing, Rule, Structure, correlate_item
+from quorate.local.structural import MISSING, RESERVED, Missing, Rule, Structure, correlate_item, is_awkward
 
-_RESERVED = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
 _MESSAGE_LIMIT = 5120
+_IMMUTABLE = "self == oldSelf"
+"""The most frequent rule; on what did not change it needs no evaluation."""
 
 
 def escape(name: str) -> str:
     """A property name as CEL expressions write it (`x-y` as `x__dash__y`)."""
-    if name in _RESERVED:
-        return f"__{name}__"
-    if "__" not in name and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+    if not is_awkward(name):
         return name
+    if name in RESERVED:
+        return f"__{name}__"
     escaped = name.replace("__", "__underscores__")
     return escaped.replace(".", "__dot__").replace("-", "__dash__").replace("/", "__slash__")
 
@@ -100,7 +77,7 @@ _SCOPES: dict[str, _Scope] = {}
 
 def _scope(self_type: cel.Type, *, optional: bool) -> _Scope:
     """Environments are shared: a process has many schemas but few types of `self`."""
-    key = f"{self_type.name()} {_signature(self_type)} {optional}"
+    key = f"{self_type} {optional}"
     found = _SCOPES.get(key)
     if found is None:
         variables = {"self": self_type, "oldSelf": self_type}
@@ -119,8 +96,9 @@ def _scope(self_type: cel.Type, *, optional: bool) -> _Scope:
     return found
 
 
-def _signature(self_type: cel.Type) -> str:
-    return str(self_type)
+@lru_cache(maxsize=4096)
+def _scope_of(structure: Structure, *, optional: bool) -> _Scope:
+    return _scope(_cel_type(structure), optional=optional)
 
 
 @lru_cache(maxsize=1)
@@ -159,7 +137,7 @@ class RuleSet:
 
 def _compile_all(node: Structure, path: str, found: list[FieldError]) -> None:
     for index, rule in enumerate(node.rules):
-        scope = _scope(_cel_type(node), optional=rule.optional_old_self)
+        scope = _scope_of(node, optional=rule.optional_old_self)
         where = f"{path}.x-kubernetes-validations[{index}]"
         for name, expression in (("rule", rule.rule), ("messageExpression", rule.message_expression)):
             program = scope.program(_wrapped(rule, expression)) if expression else None
@@ -192,7 +170,9 @@ def _walk(visit: _Visit, value: Json, found: list[FieldError]) -> None:
     if value is None:
         return
     node, old = visit.structure, visit.old
-    unchanged = visit.unchanged if isinstance(old, Missing) else same(value, old)
+    unchanged = visit.unchanged or (not isinstance(old, Missing) and same(value, old))
+    if unchanged and not node.transitions:
+        return
     if node.rules:
         _evaluate(_Visit(node, visit.path, old, unchanged), value, found)
     if not node.rules_below:
@@ -221,10 +201,12 @@ def _evaluate(visit: _Visit, value: Json, found: list[FieldError]) -> None:
         if rule.uses_old_self:
             if isinstance(visit.old, Missing) and not rule.optional_old_self:
                 continue
+            if visit.unchanged and rule.rule == _IMMUTABLE:
+                continue
         elif visit.unchanged:
             continue
         optional = rule.optional_old_self
-        scope = _scope(_cel_type(node), optional=optional)
+        scope = _scope_of(node, optional=optional)
         if optional not in bound:
             bound[optional] = scope.env.Activation(_bindings(visit, value, optional=optional))
         error = _failure(rule, scope, bound[optional], visit)
@@ -297,6 +279,8 @@ def _with_reason(reason: str, path: str, kind: str, message: str) -> FieldError:
 
 def _escaped(value: Json, structure: Structure) -> Json:
     """The value with property names as expressions write them; the value itself where no name needs it."""
+    if not structure.awkward_names:
+        return value
     if isinstance(value, dict):
         changed: JsonObject | None = None
         for key, each in value.items():

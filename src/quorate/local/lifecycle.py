@@ -1,10 +1,12 @@
 """What the control plane of a cluster does behind the API: namespaces and CRDs empty themselves, pods end after their
-grace period.
+grace period, events after an hour.
 
 `Lifecycle.step` does what is due now and says when to be called again.
 """
 
 from __future__ import annotations
+
+from collections import deque
 
 from quorate.local import definitions
 from quorate.local.deletion import DeleteOptions, Deletions
@@ -15,6 +17,9 @@ from quorate.local.registry import Registry, Target
 
 _NAMESPACES = "namespaces"
 _PODS = "pods"
+_EVENTS = "events"
+EVENT_SECONDS = 3600.0
+"""How long events are kept, as in Kubernetes."""
 
 
 class Lifecycle:
@@ -26,7 +31,11 @@ class Lifecycle:
         self._deletions = Deletions(registry)
         self._ending: dict[tuple[str, Key], None] = {}
         """Deleted objects of the kinds above that are still there."""
+        self._events: deque[tuple[float, Key, str]] = deque()
+        """(end, key, version) of events, oldest first."""
         self.due = False
+        for key, stored in self._store.table(_EVENTS).objects.items():
+            self._on_event(key, stored.obj)
         for table in (_NAMESPACES, _PODS, definitions.TABLE):
             for key, stored in self._store.table(table).objects.items():
                 self._on_change(table, key, None, stored.obj)
@@ -34,6 +43,9 @@ class Lifecycle:
 
     def _on_change(self, table: str, key: Key, before: JsonObject | None, after: JsonObject | None) -> None:
         del before
+        if table == _EVENTS and after is not None:
+            self._on_event(key, after)
+            return
         if self._ending and after is None:
             # Something went: a namespace or a definition may be empty now.
             self.due = True
@@ -44,8 +56,23 @@ class Lifecycle:
             else:
                 self._ending.pop((table, key), None)
 
+    def _on_event(self, key: Key, event: JsonObject) -> None:
+        """Events go an hour after they were written last; looked at when newer ones arrive, so idleness costs nothing."""
+        now = self._registry.clock.now()
+        self._events.append((now + EVENT_SECONDS, key, as_text(dig(event, "metadata", "resourceVersion"))))
+        self.due = self.due or self._events[0][0] <= now
+
+    def _end_events(self) -> None:
+        now = self._registry.clock.now()
+        while self._events and self._events[0][0] <= now:
+            _, key, version = self._events.popleft()
+            stored = self._store.get(_EVENTS, key)
+            if stored is not None and str(stored.version) == version:
+                self._store.remove(_EVENTS, key)
+
     def step(self) -> float | None:
         """Do what is due; returns the seconds until something else will be."""
+        self._end_events()
         wait: float | None = None
         while self.due:
             self.due = False

@@ -24,10 +24,7 @@ class Rule:
     reason: str = ""
     field_path: str = ""
     optional_old_self: bool = False
-
-    @property
-    def uses_old_self(self) -> bool:
-        return re.search(r"\boldSelf\b", self.rule) is not None
+    uses_old_self: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +49,50 @@ class Structure:
     merge_strategies: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     defaults_below: bool = False
+    defaulting: tuple[tuple[str, Structure], ...] = ()
+    """The properties that have defaults, or have some below."""
     rules_below: bool = False
     lists_below: bool = False
+    transitions: bool = False
+    """Rules with `oldSelf` stand here or below."""
+    awkward_names: bool = False
+    """Here or below are property names that CEL expressions cannot write as they are."""
 
     def child(self, key: str) -> Structure | None:
         return self.properties.get(key, self.additional)
+
+
+RESERVED = frozenset(
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+"""Words of CEL that cannot be field names."""
+
+
+def is_awkward(name: str) -> bool:
+    """Whether CEL expressions cannot write a property name as it is."""
+    return name in RESERVED or "__" in name or re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None
 
 
 def compile_structure(schema: JsonObject) -> Structure:
@@ -88,19 +124,26 @@ def compile_structure(schema: JsonObject) -> Structure:
         merge_strategies=tuple(as_text(schema.get("x-kubernetes-patch-strategy")).split(",")),
         rules=rules,
         defaults_below=any(child.has_default or child.defaults_below for child in children),
+        defaulting=tuple(
+            (key, child) for key, child in properties.items() if child.has_default or child.defaults_below
+        ),
         rules_below=any(child.rules or child.rules_below for child in children),
         lists_below=list_type in ("set", "map") or any(child.lists_below for child in children),
+        transitions=any(rule.uses_old_self for rule in rules) or any(child.transitions for child in children),
+        awkward_names=any(map(is_awkward, properties)) or any(child.awkward_names for child in children),
     )
 
 
 def _rule(rule: JsonObject) -> Rule:
+    text = as_text(rule.get("rule")).strip()
     return Rule(
-        rule=as_text(rule.get("rule")).strip(),
+        rule=text,
         message=as_text(rule.get("message")).strip(),
         message_expression=as_text(rule.get("messageExpression")).strip(),
         reason=as_text(rule.get("reason")),
         field_path=as_text(rule.get("fieldPath")),
         optional_old_self=rule.get("optionalOldSelf") is True,
+        uses_old_self=re.search(r"\boldSelf\b", text) is not None,
     )
 
 
@@ -157,7 +200,7 @@ def _default_value(value: Json, structure: Structure) -> Json:
 
 def _default_object(value: JsonObject, structure: Structure) -> JsonObject:
     changed: JsonObject | None = None
-    for key, child in structure.properties.items():
+    for key, child in structure.defaulting:
         before = value.get(key)
         if key in value:
             after = _default_value(before, child)
