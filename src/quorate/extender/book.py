@@ -18,7 +18,7 @@ from quorate.api.scheduler_extender import (
 )
 from quorate.extender.capacity import Capacity, compute_capacities
 from quorate.extender.reservations import Place, Reservations
-from quorate.extender.scoring import DEFAULT_DIVISOR, compute_free_percent_after, compute_score
+from quorate.extender.scoring import DEFAULT_DIVISOR, compute_free_percent_after, compute_score_table
 from quorate.machinery.cache import Caches
 from quorate.machinery.store import Change
 
@@ -32,10 +32,13 @@ class CapacityBook:
 
     def __init__(self, divisor: float = DEFAULT_DIVISOR) -> None:
         self.reservations = Reservations()
-        self._divisor = divisor
+        self._scores = compute_score_table(divisor)
         self._groups: dict[str, LVMVolumeGroup] = {}
         self._volumes: dict[str, dict[str, LVMLogicalVolume]] = {}
-        self._capacities: dict[str, dict[Place, Capacity]] = {}
+        self._capacities: dict[Place, Capacity] = {}
+        """By place; up to date but for the groups in `_changed`."""
+        self._places: dict[str, tuple[Place, ...]] = {}
+        self._changed: dict[str, None] = {}
 
     def follow(self, caches: Caches) -> None:
         """Feed the book from the caches of this process."""
@@ -52,7 +55,7 @@ class CapacityBook:
         """A volume group appeared, changed or went."""
         for group in (old, new):
             if group is not None:
-                self._capacities.pop(group.metadata.name, None)
+                self._changed[group.metadata.name] = None
                 self._groups.pop(group.metadata.name, None)
         if new is not None:
             self._groups[new.metadata.name] = new
@@ -63,7 +66,7 @@ class CapacityBook:
             if volume is None:
                 continue
             group = volume.spec.lvm_volume_group_name
-            self._capacities.pop(group, None)
+            self._changed[group] = None
             self._volumes.get(group, {}).pop(volume.metadata.name, None)
             self.reservations.release(volume.metadata.name)
         if new is not None:
@@ -71,15 +74,20 @@ class CapacityBook:
 
     def capacity(self, place: Place) -> Capacity | None:
         """Capacity of a place before reservations; None when unknown."""
-        group = self._groups.get(place.volume_group)
-        if group is None:
-            return None
-        known = self._capacities.get(place.volume_group)
-        if known is None:
-            volumes = self._volumes.get(place.volume_group, {})
-            known = compute_capacities(group, volumes.values())
-            self._capacities[place.volume_group] = known
-        return known.get(place)
+        self._refresh()
+        return self._capacities.get(place)
+
+    def _refresh(self) -> None:
+        """Compute the capacities of the groups that changed."""
+        for name in self._changed:
+            for place in self._places.pop(name, ()):
+                del self._capacities[place]
+            group = self._groups.get(name)
+            if group is not None:
+                found = compute_capacities(group, self._volumes.get(name, {}).values())
+                self._places[name] = tuple(found)
+                self._capacities.update(found)
+        self._changed.clear()
 
     def filter_and_score(self, request: FilterAndScore, now: float) -> Scores:
         """The places that have room, reserved until the request's time to live is over."""
@@ -93,18 +101,18 @@ class CapacityBook:
         self.reservations.advance(now)
         # The asker's own older claim is about to be replaced: it does not compete with itself.
         self.reservations.release(request.reservation_id)
+        self._refresh()
         scores: list[VolumeGroupScore] = []
         places: list[Place] = []
         for item in request.lvgs:
             place = Place(item.name, item.thin_pool_name)
-            capacity = self.capacity(place)
+            capacity = self._capacities.get(place)
             if capacity is None:
                 continue
             available = capacity.available - self.reservations.reserved(place)
             if available < request.size:
                 continue
-            percent = compute_free_percent_after(capacity.total, available, request.size)
-            score = compute_score(percent, self._divisor)
+            score = self._scores[compute_free_percent_after(capacity.total, available, request.size)]
             places.append(place)
             scores.append(VolumeGroupScore(name=item.name, thin_pool_name=item.thin_pool_name, score=score))
         self.reservations.claim(request.reservation_id, request.size, places, now + ttl)

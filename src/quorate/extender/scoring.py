@@ -11,9 +11,15 @@ DEFAULT_DIVISOR = 1.0
 
 def compute_free_percent_after(total: int, available: int, size: int) -> int:
     """Whole percent of the place that stays free once `size` is placed, 0 to 100."""
-    if total <= 0:
+    rest = available - size
+    if rest <= 0 or total <= 0:
         return 0
-    return max(0, min(100, (available - size) * 100 // total))
+    return 100 if rest >= total else rest * 100 // total
+
+
+def compute_score_table(divisor: float = DEFAULT_DIVISOR) -> tuple[int, ...]:
+    """The score of every percentage from 0 to 100."""
+    return tuple(compute_score(percent, divisor) for percent in range(101))
 
 
 def compute_score(free_percent_after: int, divisor: float = DEFAULT_DIVISOR) -> int:

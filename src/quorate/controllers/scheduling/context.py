@@ -117,7 +117,7 @@ def compute_zones(
     Spreading looks at the replicas that stay, so that a replacement takes the place of the one that goes. Sticking to a zone
     looks at all of them: the data is still there.
     """
-    zones = {zone: ZoneCount() for zone in view.zone_by_node.values()}
+    zones = dict(view.zones)
     for replica in replicas:
         zone = view.zone_by_node.get(replica.spec.node_name)
         if zone is None or (replica.metadata.deleting and topology == TRANS_ZONAL):

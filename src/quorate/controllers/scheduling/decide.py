@@ -82,7 +82,7 @@ class _Pass:
         place, metadata = candidate.place, replica.metadata
         spec = replace(
             replica.spec,
-            node_name=candidate.node.node_name,
+            node_name=candidate.node_name,
             lvm_volume_group_name=place.volume_group,
             lvm_volume_group_thin_pool_name=place.thin_pool,
         )

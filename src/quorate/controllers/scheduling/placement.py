@@ -13,11 +13,10 @@ from quorate.api.scheduler_extender import (
     FilterAndScore,
     NarrowReservation,
     Scores,
-    VolumeGroupRef,
     format_go_duration,
 )
 from quorate.controllers.scheduling.context import SchedulingContext
-from quorate.controllers.scheduling.pipeline import Candidate, Pipeline, Place
+from quorate.controllers.scheduling.pipeline import Candidate, Pipeline
 from quorate.controllers.scheduling.zones import ZONAL, compute_zone_filter
 from quorate.machinery.effects import Answers
 
@@ -77,12 +76,12 @@ def place_diskful(context: SchedulingContext, replica: ReplicatedVolumeReplica, 
         reservation_id=context.reservation_id(replica),
         reservation_ttl=format_go_duration(SCORING_TTL),
         size=context.size,
-        lvgs=tuple(dict.fromkeys(_ref(candidate) for candidate in pipeline.candidates)),
+        lvgs=tuple([candidate.ref for candidate in pipeline.candidates]),
     )
     answer = answers.get(request)
     match answer:
         case Scores():
-            scores = {Place(item.name, item.thin_pool_name): item.score for item in answer.lvgs}
+            scores = {(item.name, item.thin_pool_name): item.score for item in answer.lvgs}
         case ExtenderFailure(message):
             return Unavailable(message)
         case _:
@@ -110,43 +109,36 @@ def narrow_request(
     return NarrowReservation(
         reservation_id=id,
         reservation_ttl=format_go_duration(NARROWED_TTL),
-        lvg=VolumeGroupRef(name=place.volume_group, thin_pool_name=place.thin_pool),
+        lvg=candidate.ref,
         # The annotated id belongs to the claim's own scheduling and keeps its name.
         new_reservation_id="" if id in (name, context.annotated_reservation) else name,
     )
-
-
-def _ref(candidate: Candidate) -> VolumeGroupRef:
-    place = candidate.place
-    return VolumeGroupRef(name=place.volume_group, thin_pool_name=place.thin_pool)
 
 
 def _filter(context: SchedulingContext, replica: ReplicatedVolumeReplica, pipeline: Pipeline) -> Pipeline:
     """Steps 4 and 5: occupancy or the assigned place, then the zone. Readiness is in the pool's view already."""
     spec = replica.spec
     if spec.node_name:
-        pipeline = pipeline.with_predicate(
-            "node mismatch (assigned)", lambda item: item.node.node_name == spec.node_name
-        )
+        pipeline = pipeline.with_predicate("node mismatch (assigned)", lambda item: item.node_name == spec.node_name)
         if spec.lvm_volume_group_name:
             pipeline = pipeline.with_predicate(
                 "LVG mismatch (assigned)", lambda item: item.place.volume_group == spec.lvm_volume_group_name
             )
     else:
         occupied = context.occupied_nodes
-        pipeline = pipeline.with_predicate("node occupied", lambda item: item.node.node_name not in occupied)
+        pipeline = pipeline.with_predicate("node occupied", lambda item: item.node_name not in occupied)
     zone_filter = compute_zone_filter(context.topology, spec.type, context.zones)
     if zone_filter is None:
         return pipeline
-    return pipeline.with_predicate(zone_filter.label, lambda item: item.node.zone_name in zone_filter.zones)
+    return pipeline.with_predicate(zone_filter.label, lambda item: item.zone_name in zone_filter.zones)
 
 
 def _score(context: SchedulingContext, pipeline: Pipeline) -> Pipeline:
     """Steps 7 to 9: attach-to bonus, multi-LVG bonus, zone capacity penalty."""
     if context.attach_to_nodes:
         wanted = context.attach_to_nodes
-        pipeline = pipeline.with_score(lambda item: ATTACH_TO_BONUS if item.node.node_name in wanted else 0)
-    if context.volume_access != ANY_ACCESS:
+        pipeline = pipeline.with_score(lambda item: ATTACH_TO_BONUS if item.node_name in wanted else 0)
+    if context.volume_access != ANY_ACCESS and context.view.has_nodes_with_several_groups:
         pipeline = pipeline.with_node_score(lambda items: MULTI_VOLUME_GROUP_BONUS if len(items) > 1 else 0)
     demand = context.remaining_demand
     if context.topology == ZONAL and demand > 0:
@@ -155,4 +147,4 @@ def _score(context: SchedulingContext, pipeline: Pipeline) -> Pipeline:
 
 
 def _count_nodes(items: Sequence[Candidate]) -> int:
-    return len({item.node.node_name for item in items})
+    return len({item.node_name for item in items})

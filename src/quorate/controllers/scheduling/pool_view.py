@@ -15,6 +15,7 @@ from quorate.controllers.scheduling.pipeline import (
     take_only_nodes_from_eligible_nodes,
     take_volume_groups_from_eligible_nodes,
 )
+from quorate.controllers.scheduling.zones import ZoneCount
 
 MEMORY = 16
 """Pools whose view is remembered."""
@@ -28,6 +29,9 @@ class PoolView:
     with_disk: Pipeline
     without_disk: Pipeline
     zone_by_node: dict[str, str]
+    zones: dict[str, ZoneCount]
+    """Every zone of the pool, with nothing in it."""
+    has_nodes_with_several_groups: bool
 
 
 _views: dict[int, PoolView] = {}
@@ -54,6 +58,8 @@ def _build(eligible_nodes: tuple[EligibleNode, ...]) -> PoolView:
         .with_predicate("LVG not ready", is_volume_group_ready),
         without_disk=take_only_nodes_from_eligible_nodes(nodes).with_predicate("node not ready", is_node_ready),
         zone_by_node={node.node_name: node.zone_name for node in nodes},
+        zones={node.zone_name: ZoneCount() for node in nodes},
+        has_nodes_with_several_groups=any(len(node.lvm_volume_groups) > 1 for node in nodes),
     )
 
 
