@@ -9,6 +9,7 @@ from __future__ import annotations
 from quorate.api import conditions
 from quorate.api.replicated_storage_class import ReplicatedStorageClass
 from quorate.api.replicated_volume import (
+    NAME_LIMIT,
     ConfigurationReadyCondition,
     ReplicatedVolume,
     ReplicatedVolumeStatus,
@@ -22,8 +23,6 @@ from quorate.datamesh.layout import TRANSZONAL_ZONES
 
 ROLLOUT_RECHECK = 5.0
 """Seconds until a volume that waits for its turn looks again; there is no watch on sibling volumes."""
-MAX_NAME = 63
-"""Longer names do not fit into the LLV name (128 characters in a DRBDResource) once the replica suffix is added."""
 
 
 def reconcile(snapshot: Snapshot, status: ReplicatedVolumeStatus, now: float) -> Outcome:
@@ -82,8 +81,8 @@ def _invalid(snapshot: Snapshot, intended: VolumeConfiguration) -> str:
     if pool is None:
         return f"ReplicatedStoragePool {pool_name} does not exist; create it or configure another pool"
     name = snapshot.existing_volume().metadata.name
-    if len(name) > MAX_NAME:
-        return f"The name is {len(name)} characters long; replicas of {name} need names of at most {MAX_NAME}"
+    if len(name) > NAME_LIMIT:
+        return f"The name has {len(name)} characters; at most {NAME_LIMIT} fit into the names of its logical volumes"
     if intended.topology != "TransZonal":
         return ""
     promise = (intended.failures_to_tolerate, intended.guaranteed_minimum_data_redundancy)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
@@ -123,9 +123,7 @@ class System:
         """A storage class over all volume groups; waits until it is ready."""
         shape = self.options.shape
         groups = tuple(
-            LVMVolumeGroupRef(
-                name=shape.group_object_name(group, node), thin_pool_name=THIN_POOL if shape.thin else ""
-            )
+            LVMVolumeGroupRef(name=shape.group_object_name(group, node), thin_pool_name=THIN_POOL if shape.thin else "")
             for node in self.cluster.nodes
             for group in shape.groups
         )
@@ -273,22 +271,33 @@ class System:
 
     async def describe(self) -> str:
         """What the system says about itself, for failed waits."""
-        lines: list[str] = []
-        for volume in await self.list(ReplicatedVolume):
-            lines.append(f"{volume.metadata.name}: {volume.status.membership_layout or 'forming'} r{volume.status.datamesh_revision}")
-            for transition in volume.status.datamesh_transitions:
-                steps = ", ".join(f"{s.name}={s.status} {s.message}".strip() for s in transition.steps)
-                lines.append(f"  {transition.type} {transition.replica_name}: {transition.message} [{steps}]")
-            lines.extend(f"  {c.type}={c.status}/{c.reason}: {c.message}" for c in volume.status.conditions if c.status != "True")
-            lines.extend(f"  request {r.name} {r.request.operation}: {r.message}" for r in volume.status.datamesh_replica_requests)
-        for replica in await self.list(ReplicatedVolumeReplica):
-            lines.append(
-                f"{replica.metadata.name} {replica.spec.type} on {replica.spec.node_name} r{replica.status.datamesh_revision} "
-                f"{replica.status.phase}: {replica.status.message}"
+        volumes, replicas = await self.list(ReplicatedVolume), await self.list(ReplicatedVolumeReplica)
+        attachments = await self.list(ReplicatedVolumeAttachment)
+        return "\n".join(
+            (
+                *(line for volume in volumes for line in _describe_volume(volume)),
+                *(_describe_replica(replica) for replica in replicas),
+                *(f"{a.metadata.name}: {a.status.phase} {a.status.message}" for a in attachments),
             )
-        for attachment in await self.list(ReplicatedVolumeAttachment):
-            lines.append(f"{attachment.metadata.name}: {attachment.status.phase} {attachment.status.message}")
-        return "\n".join(lines)
+        )
+
+
+def _describe_volume(volume: ReplicatedVolume) -> Iterator[str]:
+    status = volume.status
+    yield f"{volume.metadata.name}: {status.membership_layout or 'forming'} r{status.datamesh_revision}"
+    for transition in status.datamesh_transitions:
+        steps = ", ".join(f"{s.name}={s.status} {s.message}".strip() for s in transition.steps)
+        yield f"  {transition.type} {transition.replica_name}: {transition.message} [{steps}]"
+    for condition in status.conditions:
+        if condition.status != conditions.TRUE:
+            yield f"  {condition.type}={condition.status}/{condition.reason}: {condition.message}"
+    for request in status.datamesh_replica_requests:
+        yield f"  request {request.name} {request.request.operation}: {request.message}"
+
+
+def _describe_replica(replica: ReplicatedVolumeReplica) -> str:
+    where = f"{replica.metadata.name} {replica.spec.type} on {replica.spec.node_name}"
+    return f"{where} r{replica.status.datamesh_revision} {replica.status.phase}: {replica.status.message}"
 
 
 def run_system(story: Callable[[System], Coroutine[object, object, T]], options: SystemOptions | None = None) -> T:
@@ -315,8 +324,6 @@ def _build(options: SystemOptions) -> System:
     writes = Writes()
     faulty = FaultTransport(server.transport(), Random(options.seed), clock, options.faults)
     transport = CountingTransport(faulty, writes)
-    wiring = Wiring(
-        transport, clock, asyncio.get_running_loop(), log, seed=options.seed, gate=options.gate
-    )
+    wiring = Wiring(transport, clock, asyncio.get_running_loop(), log, seed=options.seed, gate=options.gate)
     cluster = LocalCluster(options.shape, wiring)
     return System(options, cluster, server, writes, faulty, clock)

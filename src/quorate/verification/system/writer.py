@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from quorate.simulator.cluster import Device
 from quorate.simulator.blocks import DeviceError
+from quorate.simulator.cluster import Device
 from quorate.verification.system.system import System
 
 INTERVAL = 0.2
