@@ -25,6 +25,7 @@ from quorate.machinery.controller import (
     watches,
 )
 from quorate.machinery.effects import Answer, Answers, Create, Decision, Entropy, Request
+from quorate.machinery.faults import CALM, FaultPlan
 from quorate.machinery.reader import Reader
 from quorate.machinery.worker import MAX_ROUNDS
 from tests.machinery.toy import new_volume
@@ -135,6 +136,33 @@ def test_a_reconcile_that_takes_too_long_is_ended_and_retried() -> None:
             assert attempts == 2
             assert manager.metrics.reconciles.value("test-controller", "error") == 1
             assert manager.metrics.reconciles.value("test-controller", "success") == 1
+
+    virtually(main)
+
+
+def test_a_key_with_an_open_write_is_read_live_before_it_is_decided_again() -> None:
+    async def main(world: World) -> None:
+        decided: list[float] = []
+
+        def decide(key: str, answers: Answers, now: float) -> Decision:
+            if key != "v":
+                return Decision()
+            decided.append(now)
+            return Decision(effects=(Create(new_volume("child"), "wanted"),) if len(decided) == 1 else ())
+
+        transport = world.transport()
+        async with running(world.manager(spec(decide), transport=transport)):
+            await world.clock.sleep(1)
+            # The create takes effect, but no answer comes back; nor can anything be read.
+            transport.plan = FaultPlan(fail_after=1.0)
+            await world.client.create(new_volume("v"))
+            await world.until(lambda: len(decided) == 1)
+            await world.clock.sleep(20)
+            assert len(decided) == 1  # no decision while the outcome cannot be found out
+            transport.plan = CALM
+            await world.until(lambda: len(decided) > 1, within=60)
+            reads = [exchange for exchange in world.history if exchange.method == "GET" and "/child" in exchange.path]
+            assert reads[-1].time <= decided[1]
 
     virtually(main)
 

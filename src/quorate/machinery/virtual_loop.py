@@ -71,6 +71,10 @@ class VirtualLoop(base_events.BaseEventLoop):
         self._created += 1
         return super().create_task(coro, name=f"{name or 'task'}#{self._created:08d}", context=context)
 
+    def stand_still(self, seconds: float) -> None:
+        """Let time pass without running anything: the whole process is paused. Called from within a callback."""
+        self._virtual_time += seconds
+
     def advance(self, timeout: float | None) -> None:
         """One loop iteration begins: jump to the first timer when nothing else is ready."""
         self.steps += 1
