@@ -24,6 +24,7 @@ from quorate.simulator.status import status_json
 from quorate.simulator.transcript import ABSENT, Command, Json, LabAction, Observation, Transcript, read_transcript
 
 _EXTENT: Final = 4 << 20
+_STARTED: Final = re.compile(r"change peer-device .*peer-node-id:(\d+) .*replication:(?:SyncTarget|PausedSyncT)")
 _SYNCED: Final = re.compile(r"change peer-device .*peer-node-id:(\d+) .*replication:Established")
 _CHANGE: Final = re.compile(r"change connection .*peer-node-id:(\d+) .*connection:(\w+)")
 _PAIR: Final = re.compile(r"n\d+-n\d+|n\d+ and n\d+")
@@ -119,6 +120,7 @@ class Replay:
         timing = RecordedTiming(DefaultTiming(lambda: 0.5), recorded_moments(transcript), self.time)
         self.cluster = Cluster(self.time, seed=1, timing=timing)
         self.cluster.resync.planned = self._recorded_duration
+        self.cluster.resync.planned_exchange = self._recorded_exchange
         self.shell = Shell(self.cluster)
         self.report = Report(transcript.scenario)
         self.seen: dict[str, list[Json]] = {}
@@ -146,9 +148,16 @@ class Replay:
 
     def _recorded_duration(self, target: PeerVolume) -> float | None:
         """Until the recorded target left its resync with this peer; None when the recording does not say."""
+        return self._until(target, _SYNCED, 60.0)
+
+    def _recorded_exchange(self, target: PeerVolume) -> float | None:
+        """Until the recorded target had the bitmaps of this peer."""
+        return self._until(target, _STARTED, 5.0)
+
+    def _until(self, target: PeerVolume, pattern: re.Pattern[str], window: float) -> float | None:
         node, now = self.cluster.node_of(target.connection.resource), self.time.time()
         for moment, line in self.transcript.events.get(node, ()):
-            match = _SYNCED.search(line) if moment > now else None
+            match = pattern.search(line) if now < moment < now + window else None
             if match is not None and int(match.group(1)) == target.connection.peer_id:
                 return moment - now
         return None

@@ -16,7 +16,7 @@ from quorate.simulator.change import Change
 from quorate.simulator.handshake import Decision, Strategy
 from quorate.simulator.model import PeerVolume
 from quorate.simulator.scheduler import Handle, Scheduler
-from quorate.simulator.states import SYNC_TARGETS, Disk, Replication
+from quorate.simulator.states import SYNC_TARGETS, Disk, Replication, Role
 from quorate.simulator.transactions import Directory, Member
 
 STEP: Final = 0.1
@@ -31,6 +31,7 @@ class Resync:
     scheduler: Scheduler
     disk_error: Callable[[PeerVolume], None]
     planned: Callable[[PeerVolume], float | None] = field(default=lambda _: None)  # a duration from outside
+    planned_exchange: Callable[[PeerVolume], float | None] = field(default=lambda _: None)
     running: dict[int, Handle] = field(default_factory=dict[int, Handle])
 
     def begin(self, peer: PeerVolume, decision: Decision) -> None:
@@ -47,7 +48,8 @@ class Resync:
             for side in (source, target):
                 if side.out_of_sync is not None:
                     generations.set_all(side.volume, side.out_of_sync)
-        self.scheduler.call_later(_EXCHANGE, lambda: self.exchange(source, target))
+        delay = self.planned_exchange(target)
+        self.scheduler.call_later(_EXCHANGE if delay is None else delay, lambda: self.exchange(source, target))
 
     def _settle_equal(self, peer: PeerVolume) -> None:
         """U11."""
@@ -139,6 +141,7 @@ class Resync:
                     backing.device.write(block, value)
                 if source.out_of_sync is not None:
                     source.out_of_sync.discard(start, end)
+                self._clear_waiting(target, start, end)
                 # What a target copies is new to every peer that is away (S5 #59: 2304 of 8192 KiB copied, so marked).
                 absent = [p for p in target.volume.peers() if p.replication is Replication.OFF]
                 generations.mark(target.volume, start, end, absent)
@@ -156,9 +159,22 @@ class Resync:
         else:
             self.step(target)
 
+    def _clear_waiting(self, target: PeerVolume, start: int, end: int) -> None:
+        """A copied block need not be copied again from a source that waits its turn (S10 #78: both counters fall)."""
+        for peer in target.volume.peers():
+            if peer is target or peer.replication not in SYNC_TARGETS:
+                continue
+            other = self.mirror(peer)
+            for side in (peer, other):
+                if side is not None and side.out_of_sync is not None:
+                    side.out_of_sync.discard(start, end)
+
     def finish(self, target: PeerVolume, source: PeerVolume) -> None:
         """U18: the target is as good as its source; other resyncs of it end with this one."""
         volume = target.volume
+        if not _stable_for(target, source):
+            self._hand_over(target, source)
+            return
         generations.finish_sync(volume, target)
         change = Change(volume.resource, "resync-finished", forced=True)
         change.put(target, "replication", Replication.ESTABLISHED)
@@ -187,6 +203,21 @@ class Resync:
                 generations.clear_towards(volume, peer)
                 generations.clear_towards(other.volume, other)
 
+    def _hand_over(self, target: PeerVolume, source: PeerVolume) -> None:
+        """ "Peer was unstable during resync": only a resync with a stable node makes a disk current (S8, S10).
+
+        The paused resync with the Primary takes over; without one the disk stays Inconsistent (kernel-quorum 2).
+        """
+        self._put(target, "replication", Replication.ESTABLISHED, "resync-finished")
+        self._put(source, "replication", Replication.ESTABLISHED, "resync-finished")
+        for peer in target.volume.peers():
+            self.follow_pauses(peer)
+            other = self.mirror(peer)
+            if peer.replication is Replication.SYNC_TARGET and other is not None and not peer.out_of_sync:
+                self.finish(peer, other)
+                return
+            self.step(peer)
+
     def _tell_others(self, target: PeerVolume) -> None:
         for other in target.volume.peers():
             end = self.mirror(other)
@@ -212,3 +243,12 @@ class Resync:
         for name, value in values.items():
             change.put(peer, name, value)
         self._member(peer).kernel.commit(change)
+
+
+def _stable_for(target: PeerVolume, source: PeerVolume) -> bool:
+    """A source beside a Primary may lack its latest writes, unless that Primary is the target itself (S3c, S10)."""
+    resource, own = source.connection.resource, target.connection.resource
+    if resource.role is Role.PRIMARY:
+        return True
+    near = [c.peer_id for c in resource.connections.values() if c.peer_role is Role.PRIMARY]
+    return all(peer_id == own.node_id for peer_id in near)
