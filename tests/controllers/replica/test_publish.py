@@ -69,8 +69,12 @@ def with_step(rv: ReplicatedVolume, revision: int, **changes: object) -> Replica
     return replace(rv, status=replace(rv.status, datamesh_transitions=(replace(transition, **changes),)))
 
 
-def test_a_replica_from_birth_to_health_costs_four_status_writes_besides_scheduling() -> None:
-    """Preconfigured; configured and connecting; connected; up to date (facts/controllers 9.5.10)."""
+def forming(rv: ReplicatedVolume) -> ReplicatedVolume:
+    return with_step(rv, 2, type="Formation", group=TransitionGroup.FORMATION, plan_id="create/v1")
+
+
+def test_a_replica_from_birth_to_health_costs_three_status_writes_besides_scheduling() -> None:
+    """Preconfigured; configured and connected; up to date: the causal floor of facts/controllers 9.5.10."""
     count = 0
     world = World(replica(), volume(), pool=pool(), pod=agent_pod(), node=node())
 
@@ -91,7 +95,7 @@ def test_a_replica_from_birth_to_health_costs_four_status_writes_besides_schedul
     assert world.drbdr is not None
     world = step(world.but(drbdr=drbd_status(world.drbdr, disk_state=DiskState.INCONSISTENT, quorum=False)))
     assert count == 1  # preconfigured
-    world = step(world.but(volume=with_step(volume(member(0), member(1), member(2), revision=2), 2)))
+    world = step(world.but(volume=forming(volume(member(0), member(1), member(2), revision=2))))
     assert count == 1  # the members' configuration is being applied
     assert world.drbdr is not None
     connecting = tuple(
@@ -101,14 +105,14 @@ def test_a_replica_from_birth_to_health_costs_four_status_writes_besides_schedul
     world = step(
         world.but(drbdr=drbd_status(world.drbdr, *connecting, disk_state=DiskState.INCONSISTENT, quorum=False))
     )
-    assert count == 2  # configured at revision 2
+    assert count == 1  # configured at revision 2, about to connect
     one = peer(1, disk_state="Inconsistent")
     world = step(drbd(world, peers=(one, connecting[1])))
-    assert count == 2  # one of two peers
+    assert count == 1  # one of two peers
     world = step(drbd(world, peers=(one, peer(2, disk_state="Inconsistent")), quorum=True))
-    assert count == 3  # connected
+    assert count == 2  # connected
     world = step(drbd(world, peers=(peer(1), peer(2)), disk_state=DiskState.UP_TO_DATE))
-    assert count == 4  # up to date
+    assert count == 3  # up to date
     assert world.replica is not None
     assert world.replica.status.phase == "Healthy"
 
@@ -129,6 +133,11 @@ AWAITED: list[tuple[str, Callable[[], World]]] = [
     ("addresses changed", lambda: drbd(joined(), addresses=())),
     ("attached by somebody", lambda: joined().but(drbdr=drbd_status(_drbdr(), peer(1), role=DrbdRole.PRIMARY))),
     ("revision that a step waits for", lambda: _at(with_step(_next_revision(), 3))),
+    ("one of two links came back while a membership step may wait for it", lambda: _link_back_during_a_step()),
+    (
+        "the last link came back",
+        lambda: drbd(published(drbd(joined(), peers=(peer(1, connection_state="Connecting"),))), peers=(peer(1),)),
+    ),
     (
         "attachment of this replica",
         lambda: _at(
@@ -146,6 +155,8 @@ HELD: list[tuple[str, Callable[[], World], float]] = [
         3.0,
     ),
     ("configuration being applied", lambda: drbd(joined(), conditions=()), 3.0),
+    ("one of two links came back", lambda: _one_link_back(), 2.0),
+    ("configured during formation, about to connect", lambda: _about_to_connect(), 2.0),
     ("synchronisation progress", lambda: _synced("20.00", "40.00"), 10.0),
 ]
 
@@ -162,6 +173,32 @@ def _next_revision() -> ReplicatedVolume:
 
 def _at(rv: ReplicatedVolume) -> World:
     return joined().but(volume=rv)
+
+
+def _one_link_back() -> World:
+    away = tuple(peer(id, connection_state="Connecting") for id in (1, 2))
+    cut = published(drbd(joined(members=3), peers=away))
+    return drbd(cut, peers=(peer(1), away[1]))
+
+
+def _last_link_back() -> World:
+    cut = published(drbd(joined(), peers=(peer(1, connection_state="Connecting"),)))
+    return drbd(cut, peers=(peer(1),))
+
+
+def _link_back_during_a_step() -> World:
+    world = _one_link_back()
+    assert world.volume is not None
+    return world.but(volume=with_step(world.volume, 2, group=TransitionGroup.VOTING_MEMBERSHIP))
+
+
+def _about_to_connect() -> World:
+    world = joined(members=3)
+    assert world.replica is not None
+    assert world.volume is not None
+    fresh = replace(world.replica, status=replace(world.replica.status, datamesh_revision=0, quorum=None))
+    away = tuple(peer(id, connection_state="Connecting") for id in (1, 2))
+    return drbd(world.but(replica=fresh, volume=forming(world.volume)), peers=away)
 
 
 def _synced(before: str, after: str) -> World:

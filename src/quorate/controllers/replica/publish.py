@@ -6,7 +6,7 @@ So a difference between the published and the computed status falls into one of 
 | class | examples | published after |
 |---|---|---|
 | awaited | a request, a revision that a step waits for, lost quorum or connection, a failure | at once |
-| flux | some peers connected, not yet all | 0.25 s |
+| flux | some peers connected, not yet all; configured during formation, not yet connected | 2 s |
 | progress | ApplyingConfiguration, Provisioning, phase, texts, a revision that nobody waits for | 3 s |
 | sync | percentage of a running synchronisation | 10 s |
 
@@ -52,7 +52,7 @@ class Urgency(IntEnum):
     NONE = 4
 
 
-PATIENCE = {Urgency.AWAITED: 0.0, Urgency.FLUX: 0.25, Urgency.PROGRESS: 3.0, Urgency.SYNC: 10.0}
+PATIENCE = {Urgency.AWAITED: 0.0, Urgency.FLUX: 2.0, Urgency.PROGRESS: 3.0, Urgency.SYNC: 10.0}
 """Seconds a difference may be held back."""
 
 
@@ -116,6 +116,8 @@ def _without_sync_progress(peers: tuple[PeerStatus, ...]) -> tuple[PeerStatus, .
 def _is_awaited(
     volume: ReplicatedVolume | None, name: str, old: ReplicatedVolumeReplicaStatus, new: ReplicatedVolumeReplicaStatus
 ) -> bool:
+    if _is_connecting_in_formation(volume, old, new):
+        return False
     if _are_conditions_awaited(old, new) or _is_request_awaited(old, new):
         return True
     if old.datamesh_revision != new.datamesh_revision and is_revision_awaited(volume, name, old, new):
@@ -130,7 +132,20 @@ def _is_awaited(
         or (old.type, old.size, old.quorum, old.quorum_enforced)
         != (new.type, new.size, new.quorum, new.quorum_enforced)
         or old.backing_volume != new.backing_volume
-        or _are_peers_awaited(old.peers, new.peers)
+        or _are_peers_awaited(volume, old.peers, new.peers)
+    )
+
+
+def _is_connecting_in_formation(
+    volume: ReplicatedVolume | None, old: ReplicatedVolumeReplicaStatus, new: ReplicatedVolumeReplicaStatus
+) -> bool:
+    """Whether a forming volume's new member is configured and about to connect: formation waits for both together."""
+    return (
+        old.datamesh_revision == 0
+        and new.datamesh_revision > 0
+        and volume is not None
+        and any(transition.group == TransitionGroup.FORMATION for transition in volume.status.datamesh_transitions)
+        and not conditions.is_true(new.conditions, FullyConnectedCondition.TYPE)
     )
 
 
@@ -165,7 +180,6 @@ def _are_conditions_awaited(old: ReplicatedVolumeReplicaStatus, new: ReplicatedV
             READY.TYPE,
             AttachedCondition.TYPE,
             BackingVolumeUpToDateCondition.TYPE,
-            FullyConnectedCondition.TYPE,
             SatisfyEligibleNodesCondition.TYPE,
             BackingVolumeReadyCondition.TYPE,
         )
@@ -189,14 +203,16 @@ def _is_condition_awaited(old: Condition | None, new: Condition | None, type: st
         case BackingVolumeReadyCondition.TYPE:
             return reason in FAILURES
         case _:
-            # The data and the links: good or bad news, but not "being applied" and not another reason for the same.
+            # The data: good or bad news, but not "being applied" and not another reason for the same.
             return (
                 before[0] != status and status in (conditions.TRUE, conditions.FALSE) and bool(old or status == "True")
             )
 
 
-def _are_peers_awaited(old: tuple[PeerStatus, ...], new: tuple[PeerStatus, ...]) -> bool:
-    """Whether links or peers' data got worse, or became complete."""
+def _are_peers_awaited(
+    volume: ReplicatedVolume | None, old: tuple[PeerStatus, ...], new: tuple[PeerStatus, ...]
+) -> bool:
+    """Whether links or peers' data got worse, became complete, or changed while a membership step may wait for them."""
     if _without_sync_progress(old) == _without_sync_progress(new):
         return False
     before = {peer.name: peer for peer in old}
@@ -210,7 +226,13 @@ def _are_peers_awaited(old: tuple[PeerStatus, ...], new: tuple[PeerStatus, ...])
             return True
         if known.attached != peer.attached:
             return True
-    return all(_is_settled(peer) for peer in new)
+    return _may_await_links(volume) or all(_is_settled(peer) for peer in new)
+
+
+def _may_await_links(volume: ReplicatedVolume | None) -> bool:
+    """Whether a step under way may wait for a single connection; formation waits for all of them, attachments for none."""
+    quiet = (TransitionGroup.FORMATION, TransitionGroup.ATTACHMENT)
+    return volume is not None and any(item.group not in quiet for item in volume.status.datamesh_transitions)
 
 
 def _is_settled(peer: PeerStatus) -> bool:
