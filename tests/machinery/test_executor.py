@@ -422,8 +422,10 @@ def test_observations_are_recorded_once_the_effects_before_them_succeeded() -> N
             assert metric.count("fast") == 0
             await on.perform(Create(new_volume("w"), "fine"), seen)
             assert metric.count("fast") == 1
-            with pytest.raises(ValueError, match="not declared"):
-                await on.perform(Observe("no_such_metric", 1.0))
+            await on.perform(Observe("surprises_total", 2.0, {"node": "n1"}), Observe("surprises_total", 1.0))
+            surprises = on.manager.registry.find("surprises_total")
+            assert surprises is not None
+            assert (surprises.value("n1"), surprises.value("unknown")) == (2.0, 1.0)
 
     virtually(main)
 

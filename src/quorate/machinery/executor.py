@@ -33,7 +33,7 @@ from quorate.machinery.effects import Create, Delete, Effect, Emit, Half, Mode, 
 from quorate.machinery.events import EventRecorder
 from quorate.machinery.logs import Logger
 from quorate.machinery.machinery_metrics import MachineryMetrics
-from quorate.machinery.metrics import Registry
+from quorate.machinery.metrics import Registry, conventional
 from quorate.machinery.tasks import KeyedLocks
 
 SendObject: TypeAlias = Callable[[], Awaitable[Object | None]]
@@ -317,9 +317,9 @@ class Executor:
         self._events.emit(job.controller, about, "Normal", reason, f"{effect.cause}{values}")
 
     def _observe(self, effect: Observe) -> None:
-        metric = self._registry.find(effect.metric)
-        if metric is None:
-            raise ValueError(f"metric {effect.metric} is not declared")
+        metric = self._registry.find(effect.metric) or self._registry.declare(
+            conventional(effect.metric, effect.labels)
+        )
         metric.record(effect.value, effect.labels)
 
     def _count(self, job: Job, effect: Effect, result: Result) -> None:

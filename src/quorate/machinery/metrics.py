@@ -27,6 +27,15 @@ class MetricSpec:
     buckets: tuple[float, ...] = DEFAULT_BUCKETS
 
 
+def conventional(name: str, labels: Iterable[str]) -> MetricSpec:
+    """A declaration made of a name alone, by the naming conventions of Prometheus.
+
+    A decision may observe what nobody declared; a missing help text is no reason to fail a reconcile.
+    """
+    kind: Kind = "counter" if name.endswith("_total") else "histogram" if name.endswith("_seconds") else "gauge"
+    return MetricSpec(name, kind, name.replace("_", " "), tuple(sorted(labels)))
+
+
 @dataclass(frozen=True)
 class Sample:
     """One gauge value computed at scrape time."""
