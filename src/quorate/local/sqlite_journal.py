@@ -15,18 +15,26 @@ from pathlib import Path
 
 from quorate.local.directory_lock import DirectoryLock
 from quorate.local.journal import Entry, JournalError, Recovered
-from quorate.local.jsonvalue import as_object, decode, encode
+from quorate.local.jsonvalue import Json, as_object, decode, encode
 
 _SCHEMA = """
 create table if not exists objects (
-    tab text not null, namespace text not null, name text not null, version integer not null, body blob not null,
+    tab text not null, namespace text not null, name text not null, version integer not null, body text,
     primary key (tab, namespace, name)
 ) without rowid;
-create table if not exists state (id integer primary key check (id = 1), version integer not null);
-insert or ignore into state (id, version) values (1, 0);
 """
-_PUT = "insert or replace into objects (tab, namespace, name, version, body) values (?, ?, ?, ?, ?)"
-_REMOVE = "delete from objects where tab = ? and namespace = ? and name = ?"
+_WRITE = """
+insert or replace into objects (tab, namespace, name, version, body)
+select json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
+       json_extract(value, '$[3]'), json_extract(value, '$[4]')
+from json_each(?)
+"""
+_READ = "select version, tab, namespace, name, body from objects where body is not null order by version"
+_CLEAN = "delete from objects where body is null"
+_STATE = ""
+"""The table name of the one row that is no object: its version is the highest durable one."""
+_TOMBSTONES = 10_000
+"""Removed objects stay as rows without a body until there are so many, or until the next start."""
 
 
 class SqliteJournal:
@@ -54,19 +62,19 @@ class SqliteJournal:
             connection = self._connect()
             try:
                 connection.executescript(_SCHEMA)
-                row = connection.execute("select version from state").fetchone()
-                rows = connection.execute(
-                    "select version, tab, namespace, name, body from objects order by version"
-                ).fetchall()
+                connection.execute(_CLEAN)
+                rows = connection.execute(_READ).fetchall()
             finally:
                 connection.close()
         except sqlite3.Error as error:
             raise JournalError(f"cannot read {self._path}: {error}") from error
+        newest = max((version for version, *_ in rows), default=0)
         entries = [
             Entry(version, table, (namespace, name), as_object(decode(body)))
             for version, table, namespace, name, body in rows
+            if table != _STATE
         ]
-        return Recovered(row[0], entries)
+        return Recovered(newest, entries)
 
     def open(self, on_durable: Callable[[int], None], on_failure: Callable[[JournalError], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -89,27 +97,23 @@ class SqliteJournal:
             return taken
 
     def _run(self) -> None:
+        tombstones = 0
         try:
             connection = self._connect()
             try:
                 while entries := self._take():
-                    self._commit(connection, entries)
+                    # One statement is one transaction and one release of the interpreter lock: with a statement per object
+                    # this thread would queue for the lock behind the event loop again and again.
+                    connection.execute(_WRITE, (_batch(entries),))
                     self._call(self._on_durable, entries[-1].version)
+                    tombstones += sum(entry.obj is None for entry in entries)
+                    if tombstones > _TOMBSTONES:
+                        connection.execute(_CLEAN)
+                        tombstones = 0
             finally:
                 connection.close()
         except sqlite3.Error as error:
             self._call(self._on_failure, JournalError(str(error)))
-
-    def _commit(self, connection: sqlite3.Connection, entries: list[Entry]) -> None:
-        connection.execute("begin immediate")
-        for entry in entries:
-            place = (entry.table, *entry.key)
-            if entry.obj is None:
-                connection.execute(_REMOVE, place)
-            else:
-                connection.execute(_PUT, (*place, entry.version, encode(entry.obj)))
-        connection.execute("update state set version = ?", (entries[-1].version,))
-        connection.execute("commit")
 
     def _call(self, callback: Callable[[int], None] | Callable[[JournalError], None] | None, argument: object) -> None:
         loop = self._loop
@@ -126,3 +130,14 @@ class SqliteJournal:
             # Let the last notification of the writer be delivered.
             await asyncio.sleep(0)
         self._lock.release()
+
+
+def _batch(entries: list[Entry]) -> str:
+    """The changes as one parameter: the last state of every object, and the version they lead to."""
+    rows: dict[tuple[str, str, str], list[Json]] = {}
+    for entry in entries:
+        place = (entry.table, *entry.key)
+        body = encode(entry.obj).decode() if entry.obj is not None else None
+        rows[place] = [*place, entry.version, body]
+    state: list[Json] = [_STATE, "", "", entries[-1].version, "{}"]
+    return encode([*rows.values(), state]).decode()
