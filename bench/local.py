@@ -157,7 +157,7 @@ def _best(action: Callable[[], float], attempts: int = 3) -> float:
 
 def figures() -> list[Figure]:
     small = _best(lambda: asyncio.run(_memory_writes(1000)))
-    large = _best(lambda: asyncio.run(_memory_writes(10_000)), attempts=2)
+    large = _best(lambda: asyncio.run(_memory_writes(10_000)))
     heavy = _best(lambda: asyncio.run(_large_writes()))
     durable = _best(lambda: asyncio.run(_durable_writes(WRITERS)))
     alone = _best(lambda: asyncio.run(_durable_writes(1)))
