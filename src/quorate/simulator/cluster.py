@@ -10,7 +10,7 @@ import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quorate.simulator import disks
+from quorate.simulator import disks, generations
 from quorate.simulator.blocks import BlockDevice
 from quorate.simulator.change import Change
 from quorate.simulator.events import EventFeed, dump
@@ -271,6 +271,9 @@ class Cluster:
     def _after_connect(self, one: Connection, other: Connection) -> None:
         """Both ends stand and know each other's disk: writes that waited for this link are replayed (I6)."""
         self.operations.tell_disk_states(one.resource, other.resource)
+        for connection in (one, other):
+            for peer in connection.peer_volumes.values():
+                generations.learn_who_caught_up(peer.volume, peer)
         self._wake_writers(self.node_of(one.resource), self.node_of(other.resource))
 
     def _spread(self, volume: Volume) -> None:

@@ -134,6 +134,28 @@ def clear_towards(volume: Volume, peer: PeerVolume) -> None:
         peer.out_of_sync.clear()
 
 
+def learn_who_caught_up(volume: Volume, peer: PeerVolume) -> None:
+    """A peer of the same generation that keeps no mark for a third node knows that node to be in sync.
+
+    Recorded as "clearing bitmap UUID and content for node ..." (S5c, S6g, X7).
+    """
+    if volume.backing is None or peer.generations is None:
+        return
+    metadata, told = volume.backing.metadata, peer.generations
+    if told.current != metadata.current or volume.disk is not Disk.UP_TO_DATE or peer.disk is not Disk.UP_TO_DATE:
+        return
+    marked = {owner for owner, uuid in told.bitmap_uuids if uuid}
+    for third in volume.peers():
+        node_id = third.connection.peer_id
+        entry = metadata.peers[node_id]
+        if third is peer or node_id in marked or not entry.bitmap_uuid or not entry.seen:
+            continue
+        old, entry.bitmap_uuid = entry.bitmap_uuid, 0
+        metadata.remember(old)
+        if third.out_of_sync is not None:
+            third.out_of_sync.clear()
+
+
 def mark(volume: Volume, start: int, end: int, owners: Iterable[PeerVolume]) -> None:
     """U6: blocks written without these peers, and without every node that has no slot yet."""
     assert volume.backing is not None
