@@ -57,7 +57,7 @@ from quorate.api.sizes import lower_size
 from quorate.api.value import FrozenMap, SharedSecret
 from quorate.api.value import replace as with_
 from quorate.controllers.replica.decide import decide
-from quorate.controllers.replica.publish import HeldSince
+from quorate.controllers.replica.refusal import WouldBeRefused
 from quorate.controllers.replica.snapshot import Snapshot, gather
 from quorate.machinery.effects import Create, Decision, Delete, Effect, Half, Patch
 from quorate.machinery.reader import FixedReader
@@ -319,17 +319,20 @@ def decide_at_once(world: World, now: float = NOW) -> Decision:
 
 def decide_held(world: World, *, since: float, now: float = NOW) -> Decision:
     """The decision when differences have been held back since `since`."""
-    snapshot = world.snapshot()
-    first = decide(snapshot, {}, now)
-    if not first.ask:
-        return first
+    return decide_answered(world.snapshot(), since=since, now=now)
+
+
+def decide_answered(snapshot: Snapshot, *, since: float, now: float = NOW) -> Decision:
+    """The decision with its questions answered: held back since `since`, and the API server refuses nothing."""
     answers: dict[object, object] = {}
-    for request in first.ask:
-        assert isinstance(request, HeldSince)
-        answers[request] = since
-    second = decide(snapshot, answers, now)
-    assert not second.ask
-    return second
+    for _ in range(4):
+        decision = decide(snapshot, answers, now)
+        if not decision.ask:
+            return decision
+        for request in decision.ask:
+            assert request not in answers
+            answers[request] = "" if isinstance(request, WouldBeRefused) else since
+    raise AssertionError("too many rounds")
 
 
 def created(decision: Decision) -> list[Object]:

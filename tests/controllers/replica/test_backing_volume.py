@@ -251,3 +251,20 @@ def test_deleting_member_keeps_its_volume_until_it_left() -> None:
     assert deleted(decide_at_once(going)) == []
     left = going.but(volume=volume(member(1), revision=3))
     assert deleted(decide_at_once(left)) == [going.volumes[0].metadata.name]
+
+
+def test_name_that_no_drbd_resource_can_hold_is_refused_before_anything_is_made() -> None:
+    long = "v" * 100
+    rvr = replica()
+    rvr = replace(
+        rvr,
+        metadata=replace(rvr.metadata, name=f"{long}-0", owner_references=()),
+        spec=replace(rvr.spec, replicated_volume_name=long),
+    )
+    rv = volume()
+    named = world(replica=rvr, volume=replace(rv, metadata=replace(rv.metadata, name=long)), key=f"{long}-0")
+    decision = decide_at_once(named)
+    assert created(decision) == []
+    found = next(item for item in status_after(decision, named).conditions if item.type == "BackingVolumeReady")
+    assert (found.status, found.reason) == ("False", "ProvisioningFailed")
+    assert "needs a shorter name" in found.message

@@ -17,7 +17,7 @@ from quorate.api.replicated_volume import (
 )
 from quorate.api.replicated_volume_replica import ReplicatedVolumeReplica
 from quorate.api.value import replace
-from quorate.controllers.replica.controller import HoldMemory
+from quorate.controllers.replica.controller import HoldMemory, answer_with
 from quorate.controllers.replica.publish import HeldSince
 from quorate.machinery.effects import Decision, Half
 from tests.controllers.replica.builders import (
@@ -136,7 +136,7 @@ AWAITED: list[tuple[str, Callable[[], World]]] = [
     ("one of two links came back while a membership step may wait for it", lambda: _link_back_during_a_step()),
     (
         "the last link came back",
-        lambda: drbd(published(drbd(joined(), peers=(peer(1, connection_state="Connecting"),))), peers=(peer(1),)),
+        lambda: _last_link_back(),
     ),
     (
         "attachment of this replica",
@@ -260,14 +260,14 @@ class FakeClock:
 
 async def test_memory_answers_since_when_a_version_is_held_back() -> None:
     clock = FakeClock()
-    memory = HoldMemory(clock)
-    first = await memory.answer(HeldSince("a", "1"))
+    answer = answer_with(HoldMemory(clock), None)
+    first = await answer(HeldSince("a", "1"))
     clock.time = 105.0
-    assert await memory.answer(HeldSince("a", "1")) == first == 100.0
-    assert await memory.answer(HeldSince("b", "1")) == 105.0
-    assert await memory.answer(HeldSince("a", "2")) == 105.0
+    assert await answer(HeldSince("a", "1")) == first == 100.0
+    assert await answer(HeldSince("b", "1")) == 105.0
+    assert await answer(HeldSince("a", "2")) == 105.0
 
 
-async def test_memory_answers_nothing_else() -> None:
+async def test_the_controller_asks_for_nothing_else() -> None:
     with pytest.raises(TypeError):
-        await HoldMemory(FakeClock()).answer("something else")
+        await answer_with(HoldMemory(FakeClock()), None)("something else")

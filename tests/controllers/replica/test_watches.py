@@ -14,8 +14,6 @@ from quorate.api.replicated_volume import DatameshReplicaRequest, MembershipRequ
 from quorate.api.replicated_volume_replica import ReplicatedVolumeReplica
 from quorate.api.value import replace
 from quorate.controllers.replica import controller
-from quorate.controllers.replica.decide import decide
-from quorate.controllers.replica.publish import HeldSince
 from quorate.controllers.replica.snapshot import gather
 from quorate.machinery.clock import LoopClock
 from quorate.machinery.effects import Decision
@@ -24,11 +22,11 @@ from tests.controllers.mutations import mutations
 from tests.controllers.replica.builders import (
     CREATED,
     NAMESPACE,
-    NOW,
     VOLUME,
     World,
     agent_pod,
     condition,
+    decide_answered,
     deleting,
     drbd_status,
     drbdr_for,
@@ -108,9 +106,7 @@ RESTING: dict[str, Callable[[], World]] = {
 
 def decision_of(reader: Reader, key: str) -> Decision:
     """The decision with every held-back report due."""
-    snapshot = gather(reader, key, agent_namespace=NAMESPACE)
-    first = decide(snapshot, {}, NOW)
-    return decide(snapshot, {request: 0.0 for request in first.ask if isinstance(request, HeldSince)}, NOW)
+    return decide_answered(gather(reader, key, agent_namespace=NAMESPACE), since=0.0)
 
 
 def woken(old: Object | None, new: Object | None, reader: Reader) -> list[str]:

@@ -35,6 +35,8 @@ from quorate.machinery.effects import Create, Delete, Effect, Half, Patch
 
 R = BackingVolumeReadyCondition
 
+MAX_NAME = 128
+"""Characters that a DRBDResource has for the name of its logical volume (trap 11)."""
 NOT_APPLICABLE = Verdict.false(R.NOT_APPLICABLE, "Replica needs no backing volume")
 DELETING = Verdict.false(R.NOT_APPLICABLE, "Replica is being deleted")
 
@@ -188,6 +190,11 @@ def _ensure_disk(situation: Situation, intended: Disk, actual: Disk | None, reje
         effects = _remove(situation, (existing,), "volume of an earlier replica")
         return BackingVolumeOutcome(verdict, intended=intended, effects=effects)
     if existing is None:
+        if len(intended.name) > MAX_NAME:
+            rejection = (
+                f"Name of the LVMLogicalVolume would have {len(intended.name)} characters, {MAX_NAME} are possible: "
+                "the ReplicatedVolume needs a shorter name"
+            )
         if rejection:
             return BackingVolumeOutcome(Verdict.false(R.PROVISIONING_FAILED, rejection), intended, actual)
         what = "Creating" if actual is None else f"Replacing LVMLogicalVolume {actual.name} by"

@@ -7,7 +7,7 @@ datamesh, a changed pool the replicas on the changed nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
 from quorate.api.drbd_resource import DRBDResource
@@ -22,7 +22,9 @@ from quorate.api.resources import controller_of
 from quorate.controllers.replica.decide import decide
 from quorate.controllers.replica.lifecycle import METRICS
 from quorate.controllers.replica.publish import HeldSince
+from quorate.controllers.replica.refusal import WouldBeRefused, dry_run
 from quorate.controllers.replica.snapshot import Snapshot, gather, is_agent_pod, is_node_ready, is_pod_ready
+from quorate.machinery.client import Client
 from quorate.machinery.clock import Clock
 from quorate.machinery.controller import ControllerSpec, changed, for_, watches
 from quorate.machinery.effects import Answer, Request
@@ -51,15 +53,28 @@ class HoldMemory:
                 del self._since[next(iter(self._since))]
         return since
 
-    async def answer(self, request: Request) -> Answer:
-        """The answer for the shell."""
-        if not isinstance(request, HeldSince):
-            raise TypeError(f"the replica controller does not ask for {type(request).__name__}")
-        return self.since(request)
+
+def answer_with(memory: HoldMemory, client: Client | None) -> Callable[[Request], Awaitable[Answer]]:
+    """Answers what decisions ask for: the memory of held-back reports, and the server's word on a logical volume."""
+    would_be_refused = dry_run(client)
+
+    async def answer(request: Request) -> Answer:
+        match request:
+            case HeldSince():
+                return memory.since(request)
+            case WouldBeRefused():
+                return await would_be_refused(request)
+            case _:
+                raise TypeError(f"the replica controller does not ask for {type(request).__name__}")
+
+    return answer
 
 
-def spec(clock: Clock, *, agent_namespace: str) -> ControllerSpec[Snapshot]:
-    """The controller; `agent_namespace` is where the node agents run."""
+def spec(clock: Clock, *, agent_namespace: str, client: Client | None = None) -> ControllerSpec[Snapshot]:
+    """The controller; `agent_namespace` is where the node agents run.
+
+    With a `client` the server is asked why it refuses a logical volume; without one the refusal is an error with an Event.
+    """
     return ControllerSpec(
         name=NAME,
         watches=(
@@ -73,7 +88,7 @@ def spec(clock: Clock, *, agent_namespace: str) -> ControllerSpec[Snapshot]:
         ),
         gather=partial(gather, agent_namespace=agent_namespace),
         decide=decide,
-        answer=HoldMemory(clock).answer,
+        answer=answer_with(HoldMemory(clock), client),
         metrics=METRICS,
     )
 

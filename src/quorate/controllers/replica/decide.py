@@ -12,6 +12,7 @@ condition types only, rebased by the executor onto whatever the scheduling contr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace as replace_outcome
 
 from quorate.api import conditions, times
 from quorate.api.labels import FINALIZER_REPLICA
@@ -44,6 +45,7 @@ from quorate.controllers.replica.metadata import (
 from quorate.controllers.replica.phase import compute_summary
 from quorate.controllers.replica.publish import PATIENCE, HeldSince, Urgency, compute_urgency
 from quorate.controllers.replica.readiness import compute_ready
+from quorate.controllers.replica.refusal import RETRY_AFTER, find_question, was_tried
 from quorate.controllers.replica.situation import Situation
 from quorate.controllers.replica.snapshot import Snapshot
 from quorate.controllers.replica.status_fields import (
@@ -86,10 +88,21 @@ def decide(snapshot: Snapshot, answers: Answers, now: float) -> Decision:
     if labelled is not situation.replica:
         effects.append(Patch(situation.replica, labelled, Half.MAIN, "finalizer and labels of the replica"))
     backing = reconcile_backing_volume(situation)
+    question = find_question(backing.effects)
+    if question is not None and was_tried(situation, answers, now):
+        if question not in answers:
+            return Decision(ask=(question,))
+        reasons = answers[question]
+        if isinstance(reasons, str) and reasons:
+            backing = replace_outcome(reconcile_backing_volume(situation, reasons), retry_after=RETRY_AFTER)
     drbd = reconcile_drbd_resource(situation, backing)
     effects += [*backing.effects, *drbd.effects]
     report = compute_report(situation, backing, drbd, now)
-    return _publish(situation, report, tuple(effects), answers, now)
+    decision = _publish(situation, report, tuple(effects), answers, now)
+    if backing.retry_after is None or decision.ask:
+        return decision
+    wake_after = min(backing.retry_after, decision.wake_after or backing.retry_after)
+    return replace_outcome(decision, wake_after=wake_after)
 
 
 def _let_go_of_orphans(snapshot: Snapshot) -> tuple[Effect, ...]:
