@@ -340,6 +340,15 @@ class Cluster:
     def delay(self, one: str, other: str, seconds: float, network: str | None = None) -> None:
         self.network.set_delay(one, other, network, seconds)
 
+    def round_trip(self, name: str, volume: Volume) -> float:
+        """How much later the acknowledgement of the slowest peer arrives than on an untouched network."""
+        slowest = 0.0
+        for peer in volume.peers() if self.network.slow else ():
+            end = self.other_end(peer.connection) if peer.disk is not Disk.DISKLESS else None
+            if end is not None:
+                slowest = max(slowest, self.network.round_trip(name, end[0].kernel.node))
+        return slowest
+
     def fail_disk(self, name: str, path: str, *, failed: bool = True) -> None:
         device = self.nodes[name].device(path)
         if device is None:
@@ -399,8 +408,18 @@ class Device:
 
     def write(self, block: int, value: int, finish: Callable[[int | None], None] | None = None) -> None:
         """Writes a block; `finish` gets None when acknowledged, an error number when failed, nothing while it waits."""
-        kernel = self.cluster.nodes[self.node].kernel
-        self.cluster.io.write(kernel, self._volume(), block, (value,), finish or (lambda _: None))
+        kernel, volume = self.cluster.nodes[self.node].kernel, self._volume()
+        self.cluster.io.write(kernel, volume, block, (value,), lambda error: self._answer(volume, finish, error))
+
+    def _answer(self, volume: Volume, finish: Callable[[int | None], None] | None, error: int | None) -> None:
+        """Protocol C: the program waits for the slowest peer that takes the write."""
+        if finish is None:
+            return
+        delay = self.cluster.round_trip(self.node, volume) if error is None else 0.0
+        if delay:
+            self.cluster.scheduler.call_later(delay, lambda: finish(error))
+        else:
+            finish(error)
 
     def read(self, block: int) -> int:
         return self.cluster.io.read(self._volume(), block)

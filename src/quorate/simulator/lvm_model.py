@@ -89,6 +89,7 @@ class VolumeGroup:
     volumes: dict[str, LogicalVolume] = field(default_factory=dict[str, LogicalVolume])
     tags: tuple[str, ...] = ()
     next_thin_id: int = 1
+    failed: bool = False  # a fault: its disks answer with errors, so nothing can be created
 
 
 class LvmState:
@@ -250,6 +251,8 @@ class LvmState:
     # --- inside ------------------------------------------------------------------------------------------------
 
     def _refuse_existing(self, group: VolumeGroup, name: str) -> None:
+        if group.failed:
+            raise LvmError(f"Error writing device of {group.name}: Input/output error\n  Failed to write VG {group.name}.")
         if name in group.volumes:
             raise LvmError(f'Logical Volume "{name}" already exists in volume group "{group.name}"')
 

@@ -42,6 +42,7 @@ class Network:
     interfaces: dict[str, Interface] = field(default_factory=dict[str, Interface])  # by IP address
     directions: dict[tuple[str, str, str], Direction] = field(default_factory=dict[tuple[str, str, str], Direction])
     listeners: list[Callable[[str, str], None]] = field(default_factory=list[Callable[[str, str], None]])
+    slow: bool = False  # whether any direction is delayed
 
     def add_interface(self, node: str, network: str, address: str) -> None:
         self.interfaces[address] = Interface(node, network)
@@ -62,6 +63,16 @@ class Network:
     def set_delay(self, sender: str, receiver: str, network: str | None, delay: float) -> None:
         for name in self.networks_between(sender, receiver) if network is None else [network]:
             self.direction(sender, receiver, name).delay = delay
+        self.slow = any(direction.delay for direction in self.directions.values())
+
+    def round_trip(self, one: str, other: str) -> float:
+        """The added delay there and back, on the slowest network between two nodes."""
+        networks = self.networks_between(one, other) if self.slow else ()
+        return max((self._delay(one, other, n) + self._delay(other, one, n) for n in networks), default=0.0)
+
+    def _delay(self, sender: str, receiver: str, network: str) -> float:
+        found = self.directions.get((sender, receiver, network))
+        return found.delay if found is not None else 0.0
 
     def tell(self, one: str, other: str) -> None:
         """Something changed between two nodes: a cut, a heal, a crash, a return."""
