@@ -27,29 +27,28 @@ class Connects:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._attempts: dict[tuple[str, int], _Attempt] = {}
+        self._attempts: dict[str, dict[int, _Attempt]] = {}
+        """By resource and peer, so that the cost of one resource does not grow with the others."""
 
     def attempted(self, resource: str, peer: int) -> None:
         """A `connect` was accepted; if the peer stands alone again, the next one waits."""
-        key = (resource, peer)
-        known = self._attempts.get(key)
+        attempts = self._attempts.setdefault(resource, {})
+        known = attempts.get(peer)
         wait = min(known.wait * 2, LONGEST_WAIT) if known else FIRST_WAIT
-        self._attempts[key] = _Attempt(wait, self._clock.monotonic() + wait)
+        attempts[peer] = _Attempt(wait, self._clock.monotonic() + wait)
 
     def held(self, resource: str, actual: ActualResource | None) -> frozenset[int]:
         """Peers of this resource that must wait; those that are connected start from the beginning."""
         states = {peer.node_id: peer for peer in actual.peers} if actual else {}
         now = self._clock.monotonic()
-        held: list[int] = []
-        for (name, peer), attempt in list(self._attempts.items()):
-            if name != resource:
-                continue
-            current = states.get(peer)
-            if current is None or current.connected:
-                del self._attempts[(name, peer)]
-            elif attempt.not_before > now:
-                held.append(peer)
-        return frozenset(held)
+        attempts = {
+            peer: attempt
+            for peer, attempt in self._attempts.pop(resource, {}).items()
+            if (current := states.get(peer)) is not None and not current.connected
+        }
+        if attempts:
+            self._attempts[resource] = attempts
+        return frozenset(peer for peer, attempt in attempts.items() if attempt.not_before > now)
 
     def wait(self, actual: ActualResource) -> float | None:
         """Seconds until the first held peer may be tried again."""
@@ -58,6 +57,6 @@ class Connects:
             attempt.not_before - now
             for peer in actual.peers
             if peer.connection_state == ConnectionState.STAND_ALONE
-            and (attempt := self._attempts.get((actual.name, peer.node_id))) is not None
+            and (attempt := self._attempts.get(actual.name, {}).get(peer.node_id)) is not None
         ]
         return max(min(due), 0.05) if due else None
