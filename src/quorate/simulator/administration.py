@@ -15,6 +15,15 @@ from quorate.simulator import generations
 from quorate.simulator import options as tables
 from quorate.simulator.change import Change
 from quorate.simulator.errors import Refusal
+from quorate.simulator.events import (
+    connection_line,
+    device_line,
+    identity,
+    path_identity,
+    path_line,
+    peer_line,
+    resource_line,
+)
 from quorate.simulator.kernel import Kernel, connection_of
 from quorate.simulator.metadata import MAX_NODES
 from quorate.simulator.model import Connection, Path, PeerVolume, Resource, Volume
@@ -52,6 +61,7 @@ def new_resource(kernel: Kernel, name: str, node_id: int, given: Mapping[str, Va
     resource = Resource(name, node_id)
     resource.options.update(given)
     kernel.resources[name] = resource
+    kernel.announce(f"create {resource_line(resource)}")
     return resource
 
 
@@ -73,6 +83,7 @@ def del_resource(kernel: Kernel, resource: Resource) -> None:
     if resource.volumes:
         raise Refusal(159)
     del kernel.resources[resource.name]
+    kernel.announce(f"destroy {identity(resource)}")
 
 
 def rename_resource(kernel: Kernel, resource: Resource, name: str) -> None:
@@ -81,6 +92,7 @@ def rename_resource(kernel: Kernel, resource: Resource, name: str) -> None:
         raise Refusal(162, taken)  # the kernel words every bad name like a taken one (S16)
     if name in kernel.resources:
         raise Refusal(174, taken)
+    kernel.announce(f"rename resource name:{resource.name} new_name:{name}")
     del kernel.resources[resource.name]
     resource.name = name
     kernel.resources[name] = resource
@@ -99,8 +111,11 @@ def new_minor(kernel: Kernel, resource: Resource, minor: int, number: int, given
     volume.quorum = resource.options["quorum"] == "off"
     resource.volumes[number] = volume
     kernel.minors[minor] = volume
+    kernel.announce(f"create {device_line(volume)}")
     for connection in resource.connections.values():
-        connection.peer_volumes[number] = PeerVolume(connection, volume)
+        peer = PeerVolume(connection, volume)
+        connection.peer_volumes[number] = peer
+        kernel.announce(f"create {peer_line(peer)}")
     return volume
 
 
@@ -109,9 +124,12 @@ def del_minor(kernel: Kernel, volume: Volume) -> None:
         raise Refusal(160)
     resource = volume.resource
     for connection in resource.connections.values():
-        connection.peer_volumes.pop(volume.number, None)
+        peer = connection.peer_volumes.pop(volume.number, None)
+        if peer is not None:
+            kernel.announce(f"destroy {identity(peer)}")
     del resource.volumes[volume.number]
     del kernel.minors[volume.minor]
+    kernel.announce(f"destroy {identity(volume)}")
 
 
 def _check_peer_id(resource: Resource, peer_id: int) -> None:
@@ -129,7 +147,7 @@ def _check_digests(net: Mapping[str, Value]) -> None:
         raise Refusal(146, f"failed to allocate {net['verify-alg']} for verify\n")
 
 
-def new_peer(resource: Resource, peer_id: int, given: Mapping[str, Value]) -> Connection:
+def new_peer(kernel: Kernel, resource: Resource, peer_id: int, given: Mapping[str, Value]) -> Connection:
     _check_peer_id(resource, peer_id)
     if peer_id in resource.connections:
         raise Refusal(162, f"Connection for peer node id {peer_id} already exists")
@@ -146,7 +164,20 @@ def new_peer(resource: Resource, peer_id: int, given: Mapping[str, Value]) -> Co
         connection.peer_volumes[number] = peer
         _recall_peer(volume, peer)
     resource.connections[peer_id] = connection
+    kernel.announce(f"create {connection_line(connection)}")
+    for peer in connection.peer_volumes.values():
+        kernel.announce(f"create {peer_line(peer)}")
     return connection
+
+
+def remove_peer(kernel: Kernel, connection: Connection) -> None:
+    """The object goes: paths, peer devices, then the connection itself."""
+    for path in connection.paths:
+        kernel.announce(f"destroy {path_identity(connection, path)}")
+    for peer in connection.peer_volumes.values():
+        kernel.announce(f"destroy {identity(peer)}")
+    del connection.resource.connections[connection.peer_id]
+    kernel.announce(f"destroy {identity(connection)}")
 
 
 def _recall_peer(volume: Volume, peer: PeerVolume) -> None:
@@ -215,6 +246,7 @@ def new_path(kernel: Kernel, connection: Connection, local: str, remote: str) ->
                 _refuse_collision(path, local, remote, same_resource=resource is connection.resource)
     path = Path(local, remote)
     connection.paths.append(path)
+    kernel.announce(f"create {path_line(connection, path)}")
     return path
 
 
@@ -229,7 +261,7 @@ def _refuse_collision(path: Path, local: str, remote: str, *, same_resource: boo
         raise Refusal(103)
 
 
-def del_path(connection: Connection, local: str, remote: str) -> Path:
+def del_path(kernel: Kernel, connection: Connection, local: str, remote: str) -> Path:
     if len(connection.paths) == 1 and connection.link >= Link.CONNECTING:
         raise Refusal(162, "Can not delete last path, use disconnect first!")
     for path in connection.paths:
@@ -237,6 +269,7 @@ def del_path(connection: Connection, local: str, remote: str) -> Path:
             if path.established:
                 raise Refusal(162, "del_path on transport failed")
             connection.paths.remove(path)
+            kernel.announce(f"destroy {path_identity(connection, path)}")
             return path
     raise Refusal(162, "no such path")
 

@@ -127,6 +127,7 @@ class Cluster:
     def _assemble(self, name: str, lvm: Lvm) -> Node:
         kernel = Kernel(name, self.scheduler, self._draw, self.mode)
         kernel.observers.append(lambda change: self._react(kernel, change))
+        kernel.announcers.append(lambda line: self._announce(name, line))
 
         def find(path: str) -> BlockDevice | None:
             return self.nodes[name].device(path)
@@ -222,6 +223,15 @@ class Cluster:
             self.io.resume(kernel, volume)
         if any(isinstance(target, Volume) and name in _TOLD for target, name, _, _ in change.differences()):
             self._tell_soon(change.resource)
+
+    def _announce(self, name: str, line: str) -> None:
+        for feed in self._feeds.get(name, ()):
+            feed.add(line)
+
+    def lose_events(self, name: str, count: int) -> None:
+        """A fault: the next `count` lines of every open stream of a node are lost."""
+        for feed in self._feeds.get(name, ()):
+            feed.lose += count
 
     def _tell_soon(self, resource: Resource) -> None:
         """State messages travel: neighbours learn of a change a moment later, once for many changes."""

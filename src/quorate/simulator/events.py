@@ -87,6 +87,23 @@ def path_line(connection: Connection, path: Path) -> str:
     return f"path {_who(connection)} local:{path.local} peer:{path.remote} established:{_yes(path.established)}"
 
 
+def identity(target: Resource | Volume | Connection | PeerVolume) -> str:
+    """What a `destroy` line carries."""
+    match target:
+        case Resource():
+            return f"resource name:{target.name}"
+        case Volume():
+            return f"device name:{target.resource.name} volume:{target.number}"
+        case Connection():
+            return f"connection {_who(target)}"
+        case PeerVolume():
+            return f"peer-device {_who(target.connection)} volume:{target.volume.number}"
+
+
+def path_identity(connection: Connection, path: Path) -> str:
+    return f"path {_who(connection)} local:{path.local} peer:{path.remote}"
+
+
 def dump(resources: Iterator[Resource] | list[Resource]) -> Iterator[str]:
     """The initial dump: resource, connections, devices, then peer devices and paths per connection."""
     for resource in resources:
@@ -119,10 +136,13 @@ class EventFeed:
 
     def offer(self, change: Change) -> None:
         for line in change_lines(change):
-            if self.lose > 0:
-                self.lose -= 1
-                continue
-            self.queue.append(self.dress(line))
+            self.add(line)
+
+    def add(self, line: str) -> None:
+        if self.lose > 0:
+            self.lose -= 1
+            return
+        self.queue.append(self.dress(line))
         self.ready.set()
 
 

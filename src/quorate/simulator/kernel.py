@@ -38,6 +38,12 @@ class Kernel:
     resources: dict[str, Resource] = field(default_factory=dict[str, Resource])
     minors: dict[int, Volume] = field(default_factory=dict[int, Volume])
     observers: list[Observer] = field(default_factory=list[Observer])
+    announcers: list[Callable[[str], None]] = field(default_factory=list[Callable[[str], None]])
+
+    def announce(self, line: str) -> None:
+        """An object came, went or was renamed: a line of the event stream."""
+        for announcer in tuple(self.announcers):
+            announcer(line)
 
     def resource(self, name: str) -> Resource:
         found = self.resources.get(name)

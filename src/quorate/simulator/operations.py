@@ -249,7 +249,7 @@ class Operations:
 
     def del_peer(self, kernel: Kernel, connection: Connection, *, force: bool, tag: str = "del-peer") -> None:
         self.disconnect(kernel, connection, tag, force=force)
-        del connection.resource.connections[connection.peer_id]
+        administration.remove_peer(kernel, connection)
 
     def copy_settings(self, connection: Connection) -> None:
         """P13: on a live link the setting of two primaries is copied to the other end."""

@@ -100,7 +100,7 @@ def _disk_options(tool: SetupTool, call: Invocation) -> None:
 
 
 def _new_peer(tool: SetupTool, call: Invocation) -> None:
-    admin.new_peer(tool.resource(call), _number(call.words[1]), call.options)
+    admin.new_peer(tool.kernel, tool.resource(call), _number(call.words[1]), call.options)
 
 
 def _net_options(tool: SetupTool, call: Invocation) -> None:
@@ -121,7 +121,7 @@ def _new_path(tool: SetupTool, call: Invocation) -> None:
 
 def _del_path(tool: SetupTool, call: Invocation) -> None:
     local, remote = admin.parse_address(call.words[2]), admin.parse_address(call.words[3])
-    admin.del_path(connection_of(tool.resource(call), _number(call.words[1])), local, remote)
+    admin.del_path(tool.kernel, connection_of(tool.resource(call), _number(call.words[1])), local, remote)
 
 
 def _connect(tool: SetupTool, call: Invocation) -> None:
