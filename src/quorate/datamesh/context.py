@@ -279,7 +279,9 @@ class Context:
         )
 
 
-def world_of(inputs: PassInput, configuration: VolumeConfiguration, requests: Mapping[int, MembershipRequest]) -> World:
+def world_of(
+    inputs: PassInput, configuration: VolumeConfiguration, requests: Mapping[int, MembershipRequest], now: str = ""
+) -> World:
     """Index the inputs of a pass."""
     status = inputs.volume.status
     replicas: dict[int, Replica] = {}
@@ -302,7 +304,7 @@ def world_of(inputs: PassInput, configuration: VolumeConfiguration, requests: Ma
         pool=inputs.pool,
         features=inputs.features,
         fenced_nodes=inputs.fenced_nodes,
-        now=format_time(inputs.now),
+        now=now or format_time(inputs.now),
     )
 
 

@@ -1,6 +1,6 @@
 """One pass of the datamesh engine: a pure function from what is known to the next status (facts/datamesh 5.2).
 
-    requests -> contexts -> zones -> ( settle -> network -> quorum -> membership -> attachment -> resize )* -> status
+    requests -> contexts -> zones -> ( turn -> settle -> network -> quorum -> membership -> attachment -> resize )* -> status
 
 Guarantees: same inputs, same outputs; a second pass without new input returns the very same status object (E5); no state is
 kept outside the status, so a pass resumes wherever the last write left off (E10). At most ten rounds (E6). While a volume is
@@ -43,11 +43,12 @@ DISPATCHERS = (network.dispatch, quorum.dispatch, membership.dispatch, attachmen
 def run_pass(inputs: PassInput, registry: Registry = DEFAULT_REGISTRY) -> PassResult:
     """The next status of a volume, what its attachments are told, and how its replicas should change."""
     status = inputs.volume.status
-    requests = sync_requests(status.datamesh_replica_requests, inputs.replicas, format_time(inputs.now))
+    now = format_time(inputs.now)
+    requests = sync_requests(status.datamesh_replica_requests, inputs.replicas, now)
     configuration = status.configuration
     if configuration is None or is_forming(status):
         return _standing_still(inputs, requests)
-    world = world_of(inputs, configuration, {id_of(entry.name): entry.request for entry in requests})
+    world = world_of(inputs, configuration, {id_of(entry.name): entry.request for entry in requests}, now)
     mesh = _with_zones(world, mesh_of(status.datamesh, status.datamesh_revision))
     report = Report()
     state = _decide(State(world, registry, mesh, status.datamesh_transitions), report)
@@ -64,9 +65,9 @@ def run_pass(inputs: PassInput, registry: Registry = DEFAULT_REGISTRY) -> PassRe
 
 
 def _decide(state: State, report: Report) -> State:
-    """Settle what runs, start what is due, until nothing new starts."""
+    """Turn round what nobody wants any more, settle what runs, start what is due, until nothing new starts."""
     for _ in range(MAX_ROUNDS):
-        state = settle(state, report)
+        state = settle(membership.turn(state, report), report)
         before = state.transitions
         for dispatch in DISPATCHERS:
             state = dispatch(state, report)

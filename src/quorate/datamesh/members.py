@@ -6,6 +6,7 @@ not know is none of the things asked for, so it never votes, never counts as a c
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from quorate.api.replicated_volume import DatameshMember, MemberType
@@ -80,6 +81,7 @@ def member_id(member: DatameshMember) -> int:
     return id_of(member.name)
 
 
+@lru_cache(maxsize=8192)
 def id_of(name: str) -> int:
     """The id at the end of a replica's name; ValueError when there is none."""
     return int(name[name.rindex("-") + 1 :])

@@ -32,9 +32,9 @@ from quorate.datamesh.planners.intent import (
     steady_type,
 )
 from quorate.datamesh.plans.quorum import RESTORE
-from quorate.datamesh.records import active_index, active_step, confirmation_of
+from quorate.datamesh.records import active_index, active_step, confirmation_of, subject_of
 from quorate.datamesh.state import Report, State
-from quorate.datamesh.tracker import is_held, occupant
+from quorate.datamesh.tracker import is_held, occupant, slot_of
 
 _SUPPORTED = (MemberType.DISKFUL, MemberType.TIE_BREAKER, MemberType.ACCESS)
 
@@ -44,6 +44,18 @@ def dispatch(state: State, report: Report) -> State:
     for replica in state.world.replicas.values():
         intent = compute_intent(state, replica)
         if intent is not None:
+            state = _dispatch_one(state, replica, intent, report)
+    return state
+
+
+def turn(state: State, report: Report) -> State:
+    """Turn running changes round that nobody wants any more, before they are taken one step further (decision 8)."""
+    for transition in state.transitions:
+        if slot_of(transition) is not Slot.MEMBERSHIP:
+            continue
+        replica = state.world.replicas[subject_of(transition)]
+        intent = compute_intent(state, replica)
+        if intent is not None and not serves(transition, intent):
             state = _dispatch_one(state, replica, intent, report)
     return state
 
