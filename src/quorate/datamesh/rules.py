@@ -17,15 +17,15 @@ def compute_staging(context: Context) -> Staging:
     """Decision 4: beside a tie-breaker (other than the subject) a voter is never changed in one step.
 
     A subject that is itself the only tie-breaker can be on one side only, so its own retyping is one step (facts 1.10.2).
+    M1 in both voter modes: with two voters M2 asks for q = 3, which only the sticky tie-break meets, so a node that boots
+    meanwhile waits for ever (docs/decisions/voter-changes-beside-a-tie-breaker.md).
     """
-    if not context.mesh.tie_breakers & ~context.subject_bit:
-        return Staging.PLAIN
-    return Staging.QUORUM_FIRST if context.world.features.voter_mode == "static" else Staging.VOTE_OFF
+    return Staging.VOTE_OFF if context.mesh.tie_breakers & ~context.subject_bit else Staging.PLAIN
 
 
 def compute_emergency_staged(context: Context) -> bool:
-    """Decision 6: beside a tie-breaker an emergency removal of a voter takes two steps."""
-    return bool(context.mesh.tie_breakers & ~context.subject_bit)
+    """Decision 6: beside a tie-breaker an emergency removal of a voter takes two steps, unless its node is fenced."""
+    return bool(context.mesh.tie_breakers & ~context.subject_bit) and not context.world.fenced & context.subject_bit
 
 
 def compute_enforced(context: Context, replica_id: int) -> bool:
@@ -57,7 +57,8 @@ def _expected_flag(context: Context, replica_id: int) -> bool:
     own = 1 << replica_id
     visible = (replica.connected | own) & mesh.voters
     copies = ids.count(replica.peers_up_to_date & mesh.voters) + (1 if replica.up_to_date and own & mesh.voters else 0)
-    if not own & mesh.voters:
+    if not own & mesh.voters & mesh.disks:
+        # Without a disk the quorum comes from the peers.
         return copies >= 1
     quorum = mesh.datamesh.quorum
     if ids.count(visible) >= quorum and copies >= mesh.datamesh.quorum_minimum_redundancy:

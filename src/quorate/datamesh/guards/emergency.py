@@ -23,6 +23,33 @@ def unreachable(context: Context) -> Block | None:
     return None
 
 
+@guard("rest-has-quorum")
+def rest_has_quorum(context: Context) -> Block | None:
+    """A voter that may still run is forgotten only while all remaining voters have quorum (decision 6, hazard H8).
+
+    Then the subject is not the side that writes. Without it the subject may be quorate all alone: beside a tie-breaker, and
+    with dynamic voters after it struck the others (S6e); it may hold writes that the rest lacks. Fencing evidence for the
+    subject settles it as well; remaining voters that are fenced are not asked. One of two voters without a tie-breaker, and
+    any one voter of a static majority, cannot be quorate alone (facts/datamesh 1.10.5).
+    """
+    mesh = context.mesh
+    if not context.subject_bit & mesh.voters or context.subject_bit & context.world.fenced:
+        return None
+    striking = context.world.features.voter_mode == "dynamic" and mesh.voter_count > 2
+    if not (striking or mesh.tie_breakers):
+        return None
+    rest = context.mesh.voters & ~context.subject_bit & ~context.world.fenced
+    replicas = context.world.replicas
+    without = ids.mask_of(i for i in ids.iterate(rest) if i not in replicas or not replicas[i].quorum)
+    if without or not rest:
+        return Block(
+            f"[{ids.text(without)}] has no quorum, so replica #{context.subject} may be the side that writes; "
+            "waits for quorum or for fencing evidence",
+            WAITING_FOR_FENCING,
+        )
+    return None
+
+
 @guard("last-voter")
 def not_the_last_voter(context: Context) -> Block | None:
     """A volume without voters cannot come back: the last one is never removed, not even in an emergency."""

@@ -1,7 +1,8 @@
 """Emergency removals (facts/datamesh 3.7 in the form of decision 6).
 
-No guard about copies, failures or zones: what is lost is lost. qmr and the baseline are never touched (S12). Beside a
-tie-breaker a voter goes in two steps, each confirmed by every remaining member that may still run:
+No guard about copies, failures or zones: what is lost is lost. qmr and the baseline are never touched (S12). A voter that is
+not fenced goes only while the rest has quorum. Beside a tie-breaker it goes in two steps, each confirmed by every remaining
+member that may still run; a fenced one goes in one step:
 
 * three or more voters: the member goes and q = majority + 1; then q = majority;
 * two voters: the tie-breakers drop their connection to the member; then it goes and q = 1.
@@ -39,7 +40,7 @@ def _removal(name: str, extra: int = 0) -> Step:
         kind=Kind.FORCE,
         apply=steps.force_remove(extra),
         confirm=confirm.by_remaining,
-        gates=(emergency.unreachable,),
+        gates=(emergency.unreachable, emergency.rest_has_quorum),
         voting=True,
         raises=extra > 0,
     )
@@ -52,7 +53,7 @@ DISCONNECT = Step(
     kind=Kind.FORCE,
     apply=steps.disconnect_tie_breakers,
     confirm=confirm.by_remaining,
-    gates=(emergency.unreachable,),
+    gates=(emergency.unreachable, emergency.rest_has_quorum),
     voting=True,
 )
 
