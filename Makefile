@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_JOBS ?= 2
 
-.PHONY: help setup up lint test bench crds lock clean
+.PHONY: help setup up lint test test-kube kubectl bench crds lock clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,13 +21,19 @@ setup: $(STAMP)  ## create .venv and install the locked dependencies
 up: $(STAMP)  ## start the local cluster
 	$(BIN)/quorate up
 
+kubectl: $(STAMP)  ## say where the tests find kubectl; builds one when there is none
+	@command -v kubectl || $(BIN)/python tests/kube/binaries.py kubectl
+
 lint: $(STAMP)  ## ruff and strict type checking
 	$(BIN)/ruff check src tests bench
 	$(BIN)/ruff format --check src tests bench
 	$(BIN)/basedpyright --level error
 
 test: $(STAMP)  ## the whole test suite
-	$(BIN)/pytest -n $(PYTEST_JOBS) tests
+	$(BIN)/pytest -n $(PYTEST_JOBS) --dist worksteal --ignore=tests/kube tests
+
+test-kube: $(STAMP)  ## the tests that need a real kube-apiserver and etcd (found, or built once and cached)
+	$(BIN)/pytest tests/kube
 
 bench: $(STAMP)  ## figures, as a table and as JSON
 	$(BIN)/python -m bench

@@ -35,7 +35,7 @@ from quorate.local.cluster import LocalCluster, Wiring
 from quorate.local.ports import SeededIds
 from quorate.local.shape import THIN_POOL, Shape
 from quorate.machinery import errors
-from quorate.machinery.clock import LoopClock
+from quorate.machinery.clock import Clock, LoopClock
 from quorate.machinery.executor import Gate
 from quorate.machinery.faults import CALM, FaultPlan, FaultTransport
 from quorate.machinery.logs import Level, Logger, LogSettings, discard, text_sink
@@ -76,7 +76,7 @@ class System:
     server: ApiServer
     writes: Writes
     transport: FaultTransport
-    clock: LoopClock
+    clock: Clock
     attachments: int = 0
     checks: list[str] = field(default_factory=list[str])
 
