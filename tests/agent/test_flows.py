@@ -338,7 +338,12 @@ def test_a_hung_command_does_not_stop_other_resources_and_is_not_repeated() -> N
         host = world.cluster.host("n0")
         host.hang.add("resource-options")
         await world.edit(0, quorum=3)
-        await becomes(world, "False", "ResourceOptionsFailed")
+
+        async def told() -> bool:
+            current = conditions.get((await world.drbdr(0)).status.conditions, "Configured")
+            return current is not None and current.status == "False" and "resource-options" in current.message
+
+        await world.eventually(told, "the hung command is named")
         spec = replace(world.resource(0, diskful=False).spec, node_id=1)
         host.hang.clear()
         await world.client.create(DRBDResource(metadata=ObjectMeta(name="other"), spec=spec))
@@ -457,6 +462,7 @@ def test_few_writes_and_none_at_rest() -> None:
         found = await world.drbdr(0)
         # Creation, own finalizer, addresses with the write-ahead list, report.
         assert found.metadata.generation == 1
+        await asyncio.sleep(10)
         rest = world.server.store.version
         await asyncio.sleep(300)
         assert world.server.store.version == rest

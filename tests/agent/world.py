@@ -221,6 +221,9 @@ class World:
         """Let virtual time pass until something holds."""
         deadline = self.clock.now() + within
         while not await holds():
+            for task in self._tasks.values():
+                if task.done():
+                    task.result()
             if self.clock.now() > deadline:
                 raise AssertionError(f"not within {within:g} s: {what}\n{await self.describe()}")
             await asyncio.sleep(0.2)

@@ -66,6 +66,12 @@ class Breaker:
     pause: float = 30.0
 
 
+@dataclass(frozen=True, slots=True)
+class _StrandedCommand:
+    argv: tuple[str, ...]
+    task: asyncio.Task[CommandResult]
+
+
 class Broker:
     """See the module docstring."""
 
@@ -78,7 +84,7 @@ class Broker:
         self._timeout = timeout
         self._breaker = breaker or Breaker()
         self._locks: dict[str, asyncio.Lock] = {}
-        self._stranded: dict[str, asyncio.Task[CommandResult]] = {}
+        self._stranded: dict[str, _StrandedCommand] = {}
         self._started = 0
         self._hung = 0
         self._in_a_row = 0
@@ -102,7 +108,7 @@ class Broker:
 
     async def close(self) -> None:
         """End waiting for stranded commands; the programs themselves cannot be ended."""
-        tasks = list(self._stranded.values())
+        tasks = [command.task for command in self._stranded.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -110,7 +116,7 @@ class Broker:
     def _refuse(self, resource: str) -> None:
         """Before the breaker: a resource with a hung command waits for that one."""
         if resource in self._stranded:
-            raise Stranded(f"an earlier command of {resource} is still running")
+            raise Stranded(f"still running since it hung: {_words(self._stranded[resource].argv)}")
         if self._open_until > self._clock.monotonic():
             raise NodeWedged(
                 f"commands hang on this node ({len(self._stranded)} still running); waiting before the next attempt"
@@ -123,10 +129,10 @@ class Broker:
             done, _ = await asyncio.wait({call}, timeout=self._timeout + GRACE)
         except asyncio.CancelledError:
             # The program runs on; whoever comes next must not start a second one beside it.
-            self._strand(resource, call)
+            self._strand(resource, argv, call)
             raise
         if not done:
-            self._strand(resource, call)
+            self._strand(resource, argv, call)
             self._count_hang(argv)
             raise Hung(f"{_words(argv)} did not end within {self._timeout:g} s")
         try:
@@ -139,18 +145,19 @@ class Broker:
         self._log.debug("command", argv=_words(argv), exit_code=result.exit_code)
         return result
 
-    def _strand(self, resource: str, call: asyncio.Future[CommandResult]) -> None:
+    def _strand(self, resource: str, argv: tuple[str, ...], call: asyncio.Future[CommandResult]) -> None:
         async def wait() -> CommandResult:
             return await call
 
         task = asyncio.ensure_future(wait())
-        self._stranded[resource] = task
+        self._stranded[resource] = _StrandedCommand(argv, task)
         task.add_done_callback(lambda finished: self._ended(resource, finished))
 
     def _ended(self, resource: str, task: asyncio.Task[CommandResult]) -> None:
         if not task.cancelled():
             task.exception()
-        if self._stranded.get(resource) is task:
+        current = self._stranded.get(resource)
+        if current is not None and current.task is task:
             del self._stranded[resource]
 
     def _count_hang(self, argv: tuple[str, ...]) -> None:

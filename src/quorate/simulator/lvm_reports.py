@@ -84,7 +84,7 @@ def render(key: str, rows: Iterable[Row], names: Sequence[str], *, as_json: bool
             raise LvmError(f"Unrecognised field: {unknown}\n  Invalid argument for --options", exit_code=3)
         picked.append({name: row[name] for name in names})
     if as_json:
-        return json.dumps({"report": [{key: picked}]}, indent=2) + "\n"
+        return json.dumps({"report": [{key: picked}]}) + "\n"
     width = {name: max([len(name), *(len(row[name]) for row in picked)]) for name in names}
     line: Callable[[Row], str] = lambda row: "  " + " ".join(row[name].ljust(width[name]) for name in names)  # noqa: E731
     return "\n".join([line({name: name for name in names}), *(line(row) for row in picked)]) + "\n"

@@ -24,13 +24,15 @@ from quorate.api.lvm_volume_group import (
 )
 from quorate.api.quantity import Quantity
 from quorate.api.value import replace
-from quorate.machinery.controller import ControllerSpec, changed, for_, watches
+from quorate.machinery.controller import ControllerSpec, Watch, changed, for_
 from quorate.machinery.effects import Answers, Decision, Effect, Half, Mode, Patch
 from quorate.machinery.reader import Reader
 
 NAME = "lvg-controller"
 LOOK_AGAIN = 60.0
 """Space is used without anybody telling: thin pools fill up."""
+SETTLE = 2.0
+"""Seconds to wait for more volumes to change before their group is looked at: one report for many."""
 DEFAULT_LIMIT = 150
 
 
@@ -173,7 +175,7 @@ def spec(node_name: str, answers: LvmAnswers) -> ControllerSpec[GroupSnapshot]:
         name=NAME,
         watches=(
             for_(LVMVolumeGroup, changed(lambda each: (each.metadata.generation, each.metadata.deleting))),
-            watches(LVMLogicalVolume, group_of_volume, changed(lambda each: each.status.actual_size)),
+            Watch(LVMLogicalVolume, changed(lambda each: each.status.actual_size), group_of_volume, settle=SETTLE),
         ),
         gather=gather,
         decide=decide,
