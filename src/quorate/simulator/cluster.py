@@ -432,4 +432,4 @@ class Device:
             finish(error)
 
     def read(self, block: int) -> int:
-        return self.cluster.io.read(self._volume(), block)
+        return self.cluster.io.read(self.cluster.nodes[self.node].kernel, self._volume(), block)

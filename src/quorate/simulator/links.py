@@ -231,6 +231,8 @@ class Links:
         changes = [(here, Change(here.resource, "connected")), (there, Change(there.resource, "remote"))]
         everybody = around.primaries | beyond.primaries
         joined = Surroundings((*around.reached, *beyond.reached), everybody, around.capable or beyond.capable)
+        if len(everybody) > 1 and not connection.two_primaries:
+            raise Refusal(-1)  # P4: a meeting never brings a second Primary into one cluster (S5c, S14)
         with attempt(*(change for _, change in changes)):
             for (member, change), mine, theirs in ((changes[0], connection, end), (changes[1], end, connection)):
                 _join(change, mine, theirs, decisions, mirrored=member is there)
@@ -356,7 +358,7 @@ class Links:
                 if known is not None:
                     know_as_outdated(part, known)
 
-        carry_out(around, resource, "far-away", learn, reached)
+        carry_out(around, resource, "far-away", learn, reached, forced=False)
         self.after_probe(member)
         for entry in around.reached:
             self.after_probe(entry.member)

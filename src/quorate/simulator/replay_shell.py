@@ -153,7 +153,7 @@ class Shell:
             return Result(1, "", f"dd: can't open '{path}': {error.strerror}\n")
         try:
             for block in range(start, start + count):
-                self.cluster.io.read(volume, block)
+                self.cluster.io.read(kernel, volume, block)
         except DeviceError as error:
             return Result(1, "", f"dd: error reading '{path}': {error.strerror}\n")
         finally:

@@ -11,6 +11,7 @@ here they cannot overlap, which is one of the schedules the kernel allows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -102,17 +103,30 @@ def agree(surroundings: Surroundings, initiator: Resource, tag: str, apply: Appl
             change.undo()
 
 
-def carry_out(surroundings: Surroundings, initiator: Resource, tag: str, apply: Apply, members: frozenset[int]) -> None:
-    """The second phase at the participants."""
+def carry_out(
+    surroundings: Surroundings,
+    initiator: Resource,
+    tag: str,
+    apply: Apply,
+    members: frozenset[int],
+    *,
+    forced: bool = True,
+) -> None:
+    """The second phase at the participants.
+
+    What was agreed to is `forced`. A probe agrees on nothing: a Primary that would lose its quorum by what it learns
+    declines and keeps what it knew (X3: the recorded probes end with -10).
+    """
     for entry in surroundings.reached:
         member = entry.member
         quorate = all(volume.quorum for volume in member.resource.volumes.values())
         beside_quorate = any(p.quorate for v in member.resource.volumes.values() for p in v.peers())
         if quorate or beside_quorate:
             member.resource.members = set(members) | {member.resource.node_id}
-        change = Change(member.resource, tag, forced=True)  # it was agreed to; nothing may stop it now
+        change = Change(member.resource, tag, forced=forced)
         apply(member, change, direct_link(member.resource, initiator.node_id))
-        member.kernel.commit(change, recalculate=not quorate)
+        with suppress(Refusal):
+            member.kernel.commit(change, recalculate=not quorate)
 
 
 def outdate_if_left_behind(change: Change, resource: Resource, surroundings: Surroundings) -> None:

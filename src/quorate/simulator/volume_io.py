@@ -261,13 +261,18 @@ class DeviceIo:
 
     # --- reading -----------------------------------------------------------------------------------------------
 
-    def read(self, volume: Volume, block: int) -> int:
+    def read(self, kernel: Kernel, volume: Volume, block: int) -> int:
         """I2: locally when current, else from an UpToDate peer that may be read."""
         if volume.resource.fail_io or not data_accessible(volume):
             raise DeviceError(errno.EIO, "Input/output error")
         if volume.backing is not None and self._clean(volume, block):
-            volume.read += _KIB
-            return volume.backing.device.read(block)
+            try:
+                value = volume.backing.device.read(block)
+            except DeviceError:
+                self.fail_disk(kernel, volume)  # I8: the read goes on at a peer (S19 #65)
+            else:
+                volume.read += _KIB
+                return value
         for peer in volume.peers():
             other = self.resync.mirror(peer)
             usable = peer.disk is Disk.UP_TO_DATE and peer.connection.remote_read
