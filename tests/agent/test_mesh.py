@@ -309,3 +309,118 @@ def test_a_wrong_secret_ends_in_patience_and_heals() -> None:
         await world.eventually(lambda: stands(world, 0), "connected again", within=300)
 
     run_world(story)
+
+
+def test_a_stale_loss_of_quorum_is_woken_after_forgetting_a_peer() -> None:
+    """S9: the flag stays false after forget-peer until the next state change; the agent makes the kernel look again."""
+
+    async def story(world: World) -> None:
+        await form(world, diskful=(0, 1))
+        await first_data(world, 0, 0, 1)
+        await world.crash("n1")
+
+        async def lost() -> bool:
+            return (await world.drbdr(0)).status.quorum is False
+
+        await world.eventually(lost, "quorum is lost")
+        await without(world, 0, 1, quorum=1)
+
+        async def regained() -> bool:
+            return (await world.drbdr(0)).status.quorum is True and await configured(world, 0)
+
+        await world.eventually(regained, "quorum of one")
+
+    run_world(story)
+
+
+def test_a_wrong_path_is_replaced() -> None:
+    async def story(world: World) -> None:
+        await form(world, diskful=(0, 1))
+        await first_data(world, 0, 0, 1)
+        name = KERNEL_NAME.format(0)
+        node = world.cluster.node("n0")
+        for words in (
+            f"disconnect {name} 1",
+            f"del-path {name} 1 10.0.0.1:7000 10.0.0.2:7000",
+            f"new-path {name} 1 10.0.0.1:7000 10.0.0.2:7777",
+            f"connect {name} 1",
+        ):
+            node.execute(["drbdsetup", *words.split()])
+        await world.eventually(lambda: stands(world, 0), "connected over the right path")
+
+        async def one_path() -> bool:
+            paths = [path.remote for path in node.kernel.resources[name].connections[1].paths]
+            return len(paths) == 1 and paths[0].endswith(":7000")
+
+        await world.eventually(one_path, "exactly one path")
+
+    run_world(story)
+
+
+def test_a_local_port_in_use_is_replaced_and_told() -> None:
+    async def story(world: World) -> None:
+        node = world.cluster.node("n0")
+        for words in (
+            "new-resource theirs 5",
+            "new-minor theirs 900 0",
+            "new-peer theirs 6 --_name=x",
+            "new-path theirs 6 10.0.0.1:7000 10.0.0.9:7000",
+        ):
+            assert node.execute(["drbdsetup", *words.split()]).exit_code == 0
+        await form(world, diskful=(0, 1))
+        ports = [each.address.port for each in (await world.drbdr(0)).status.addresses]
+        assert ports == [7001]
+        assert "theirs" in node.kernel.resources
+
+    run_world(story)
+
+
+def test_invalidate_fetches_everything_from_a_peer_again() -> None:
+    async def story(world: World) -> None:
+        await form(world)
+        await first_data(world, 0, 0, 1, 2)
+        await promote(world, 0)
+        writer = Writer(world, 0)
+        for block in range(5):
+            writer.write(block)
+        world.cluster.node("n2").lvm.disk("/dev/vg/rv-2-disk").write(3, 12345)
+        ended = await world.operate("again", 2, "Invalidate")
+        assert ended.status.phase == "Succeeded", ended.status.message
+
+        async def healed() -> bool:
+            return contents(world, 2, writer.acknowledged) == writer.acknowledged
+
+        await world.eventually(healed, "the copy is right again", within=300)
+
+    run_world(story)
+
+
+@pytest.mark.parametrize("after", range(1, 40, 3))
+def test_an_agent_killed_after_any_number_of_commands_finishes_its_work(after: int) -> None:
+    async def story(world: World) -> None:
+        await form(world, diskful=(0, 1))
+        await first_data(world, 0, 0, 1)
+        await world.client.create(world.volume("n2", "rv-2-disk"))
+        killed = world.agents["n2"]
+        before = killed.broker.state().started
+        await world.client.create(world.resource(2))
+        for _ in range(2000):
+            if killed.broker.state().started >= before + after:
+                break
+            await asyncio.sleep(0.004)
+        await world.stop_task("n2")
+        await asyncio.sleep(3)
+        world.start_agent("n2")
+
+        async def addressed() -> bool:
+            return bool((await world.drbdr(2)).status.addresses)
+
+        await world.eventually(addressed, "addresses")
+        await join(world, (0, 1, 2))
+
+        async def synchronised() -> bool:
+            return (await world.drbdr(2)).status.disk_state == "UpToDate"
+
+        await world.eventually(synchronised, "the third replica is UpToDate")
+
+    run_world(story)
