@@ -234,6 +234,14 @@ def test_destruction_names_what_it_was_decided_from() -> None:
     assert going.replica is not None
     assert going.volume is not None
     assert effect.decided_from == (ref_of(going.replica), ref_of(going.volume))
+    assert dict(effect.audit) == {
+        "volume": VOLUME,
+        "replica": f"{VOLUME}-0",
+        "revision": "1",
+        "recordedRevision": "0",
+        "member": "none",
+        "deleting": "true",
+    }
 
 
 def test_diskful_spec_of_a_diskless_member_gets_its_volume_before_the_role_change() -> None:

@@ -15,6 +15,7 @@ from quorate.api.labels import (
     LABEL_VOLUME,
 )
 from quorate.api.lvm_logical_volume import LVMLogicalVolume
+from quorate.api.meta import ObjectRef
 from quorate.api.quantity import Quantity
 from quorate.api.replicated_volume import DatameshReplicaRequest, MembershipRequest, MemberType
 from quorate.api.replicated_volume_replica import (
@@ -436,6 +437,8 @@ class TestDeletion:
         marked = replace(volume_, metadata=replace(volume_.metadata, deletion_timestamp=DELETED))
         found = patches(decide_at_once(joined().but(replica=None, volumes=(marked,))), LVMLogicalVolume, Half.MAIN)
         assert [patch.after.metadata.finalizers for patch in found] == [()]
+        # The replica must really be absent: a cache that is behind releases nothing.
+        assert found[0].decided_from[0] == ObjectRef(kind="ReplicatedVolumeReplica", name=f"{VOLUME}-0")
 
     def test_deletion_does_not_wait_for_the_volume(self) -> None:
         world = joined().but(

@@ -23,6 +23,7 @@ from quorate.api.sizes import align_4ki, lower_size
 from quorate.api.value import replace
 from quorate.controllers.replica.eligibility import Eligibility, compute_storage_eligibility
 from quorate.controllers.replica.metadata import (
+    audit,
     ensure_child_metadata,
     owned_by_earlier_replica,
     refs,
@@ -283,10 +284,10 @@ def _remove(situation: Situation, volumes: tuple[LVMLogicalVolume, ...], cause: 
     decided_from = refs(situation.replica, situation.volume)
     for volume in volumes:
         if not volume.metadata.deleting:
-            effects.append(Delete(volume, cause, decided_from))
+            effects.append(Delete(volume, cause, decided_from, audit(situation)))
         elif FINALIZER_REPLICA in volume.metadata.finalizers and not _is_used(situation, volume):
             released = replace(volume, metadata=without_finalizer(volume.metadata))
-            effects.append(Patch(volume, released, Half.MAIN, cause, decided_from=decided_from))
+            effects.append(Patch(volume, released, Half.MAIN, cause, decided_from=decided_from, audit=audit(situation)))
     return tuple(effects)
 
 

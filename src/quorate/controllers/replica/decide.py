@@ -37,6 +37,8 @@ from quorate.controllers.replica.eligibility import compute_satisfy_eligible_nod
 from quorate.controllers.replica.lifecycle import observe_deletion, observe_status
 from quorate.controllers.replica.membership import compute_membership
 from quorate.controllers.replica.metadata import (
+    absent,
+    audit,
     children_are_gone,
     ensure_replica_metadata,
     refs,
@@ -111,7 +113,8 @@ def _let_go_of_orphans(snapshot: Snapshot) -> tuple[Effect, ...]:
     for child in (*snapshot.volumes, *((snapshot.drbdr,) if snapshot.drbdr is not None else ())):
         if child.metadata.deleting and FINALIZER_REPLICA in child.metadata.finalizers:
             released = replace(child, metadata=without_finalizer(child.metadata))
-            effects.append(Patch(child, released, Half.MAIN, "the replica is gone", decided_from=refs(child)))
+            decided_from = (absent(snapshot.name), *refs(child))
+            effects.append(Patch(child, released, Half.MAIN, "the replica is gone", decided_from=decided_from))
     return tuple(effects)
 
 
@@ -120,7 +123,9 @@ def _finish_deletion(situation: Situation, now: float) -> tuple[Effect, ...]:
     if FINALIZER_REPLICA not in replica.metadata.finalizers:
         return ()
     released = replace(replica, metadata=without_finalizer(replica.metadata))
-    patch = Patch(replica, released, Half.MAIN, "all children are gone", decided_from=refs(replica))
+    patch = Patch(
+        replica, released, Half.MAIN, "all children are gone", decided_from=refs(replica), audit=audit(situation)
+    )
     return (patch, *observe_deletion(situation, now))
 
 

@@ -23,6 +23,7 @@ from quorate.api.replicated_volume_replica import DRBDConfiguredCondition, DRBDR
 from quorate.api.value import replace
 from quorate.controllers.replica.backing_volume import BackingVolumeOutcome
 from quorate.controllers.replica.metadata import (
+    audit,
     ensure_child_metadata,
     owned_by_earlier_replica,
     refs,
@@ -256,7 +257,7 @@ def _remove(situation: Situation) -> tuple[Effect, ...]:
         return ()
     if not drbdr.metadata.deleting:
         cause = "replica is being deleted" if situation.should_not_exist else "DRBDResource of an earlier replica"
-        return (Delete(drbdr, cause, refs(situation.replica, situation.volume)),)
+        return (Delete(drbdr, cause, refs(situation.replica, situation.volume), audit(situation)),)
     return _release(situation, drbdr, "DRBDResource is being deleted")
 
 
@@ -265,4 +266,4 @@ def _release(situation: Situation, drbdr: DRBDResource, cause: str) -> tuple[Eff
         return ()
     released = replace(drbdr, metadata=without_finalizer(drbdr.metadata))
     decided_from = refs(situation.replica, situation.volume)
-    return (Patch(drbdr, released, Half.MAIN, cause, decided_from=decided_from),)
+    return (Patch(drbdr, released, Half.MAIN, cause, decided_from=decided_from, audit=audit(situation)),)

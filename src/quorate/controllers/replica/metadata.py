@@ -107,3 +107,21 @@ def owned_by_earlier_replica(child: AnyObject, replica: ReplicatedVolumeReplica)
 def refs(*objects: AnyObject | None) -> tuple[ObjectRef, ...]:
     """References to the incarnations a destructive effect was decided from (rule 3)."""
     return tuple(ref_of(obj) for obj in objects if obj is not None)
+
+
+def absent(name: str) -> ObjectRef:
+    """Demands that no replica of this name exists (rule 3)."""
+    return ObjectRef(kind=ReplicatedVolumeReplica.__name__, name=name)
+
+
+def audit(situation: Situation) -> tuple[tuple[str, str], ...]:
+    """The values that allowed a destructive effect (rule 9)."""
+    member = situation.member
+    return (
+        ("volume", situation.replica.spec.replicated_volume_name),
+        ("replica", situation.replica.metadata.name),
+        ("revision", str(situation.revision)),
+        ("recordedRevision", str(situation.recorded_revision)),
+        ("member", member.type if member is not None else "none"),
+        ("deleting", str(situation.deleting).lower()),
+    )
