@@ -204,6 +204,11 @@ class World:
         mask = ids.mask_of(r.id for r in self.replicas.values() if r.node_name and r.node_name in fenced)
         return mask & ~self.seen_connected
 
+    @cached_property
+    def silent(self) -> int:
+        """Replicas whose agent does not report and that nobody reaches: they cannot cooperate, and may or may not run."""
+        return ids.mask_of(r.id for r in self.replicas.values() if not r.agent_ready) & ~self.seen_connected
+
     def zone_of(self, node_name: str, recorded: str = "") -> str:
         """The zone of a node: as recorded in the member, else as the pool says; empty = unknown."""
         if recorded:

@@ -164,14 +164,19 @@ def _create(state: State, plan: Plan, node: Node, report: Report) -> State:
 
 
 def _force_detach(state: State, report: Report) -> State:
-    """ForceDetach: asked for, or the replica is gone, or its node is fenced and nobody wants it there (hazard H14)."""
+    """ForceDetach: asked for, or the replica is gone, or it cannot cooperate and nobody wants it there (hazard H14).
+
+    On a fenced node the wish of an attachment does not hold back the removal of a replica that is being deleted.
+    """
     occupied = potentially_attached(state) & state.mesh.all
     for replica_id in ids.iterate(occupied):
         replica = state.world.replicas[replica_id]
         asked = replica.request is not None and replica.request.operation == Operation.FORCE_DETACH
         node_name = state.mesh.by_id[replica_id].node_name
         wanted = any(not rva.metadata.deletion_timestamp for rva in state.world.attachments.get(node_name, ()))
-        stopped = bool(state.world.fenced >> replica_id & 1) and (replica.deleting or not wanted)
+        fenced = bool(state.world.fenced >> replica_id & 1)
+        silent = bool(state.world.silent >> replica_id & 1)
+        stopped = (silent and not wanted) or (fenced and replica.deleting)
         plan = state.registry.find(attachment.FORCE_DETACH.type, attachment.FORCE_DETACH.plan_id)
         if plan is None or not (asked or replica.rvr is None or stopped):
             continue

@@ -38,7 +38,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Vanish:
-    """Be removed without help: asked for, or the object is gone, or the node is fenced and the replica wants to leave."""
+    """Be removed without help: asked for, or the object is gone, or the replica shall leave and cannot cooperate."""
 
     explicit: bool
     """Whether an administrator asked for it (ForceLeave)."""
@@ -61,7 +61,9 @@ def compute_intent(state: State, replica: Replica) -> Intent | None:
     if replica.rvr is None:
         return Vanish(explicit=False)
     if operation == Operation.LEAVE or replica.deleting:
-        return Vanish(explicit=False) if state.world.fenced >> replica.id & 1 else Leave()
+        # One that cannot cooperate is removed without its help; the emergency's guards and confirmations keep that safe
+        # without fencing evidence as long as all other members answer (decision 6).
+        return Vanish(explicit=False) if state.world.silent >> replica.id & 1 else Leave()
     if request is not None and operation in (Operation.JOIN, Operation.CHANGE_ROLE):
         return Become(request.type, request.lvm_volume_group_name, request.thin_pool_name)
     if request is not None and operation == Operation.CHANGE_BACKING_VOLUME:

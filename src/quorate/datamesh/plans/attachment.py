@@ -59,7 +59,7 @@ FORCE_DETACH = Plan(
     group=TransitionGroup.EMERGENCY,
     slot=Slot.ATTACHMENT,
     display="Force-detaching volume",
-    guards=(emergency.unreachable,),
+    guards=(emergency.unreachable, emergency.rest_has_quorum),
     steps=(
         Step(
             name="Force detach",
