@@ -75,7 +75,7 @@ class Served:
 
 def start(directory: Path, *, port: int = 0) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*COMMAND, "up", "--data", str(directory), "--port", str(port)],
+        [*COMMAND, "up", "--nodes", "0", "--data", str(directory), "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

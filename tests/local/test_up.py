@@ -75,7 +75,7 @@ def test_a_damaged_database_is_one_sentence(tmp_path: Path) -> None:
 
 def test_without_data_the_state_lives_in_memory(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [*COMMAND, "up", "--port", "0"],
+        [*COMMAND, "up", "--nodes", "0", "--port", "0"],
         stdout=subprocess.PIPE,
         text=True,
         cwd=tmp_path,

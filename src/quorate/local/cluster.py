@@ -8,7 +8,7 @@ may run on virtual time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from random import Random
 
@@ -80,9 +80,12 @@ class LocalCluster:
         self.book = CapacityBook()
         self.nodes: dict[str, RunningNode] = {}
         self.manager: Manager | None = None
+        self._controllers: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._random = Random(wiring.seed)
         self._entropy = wiring.entropy or self._random.randbytes
+        self._failed = asyncio.Event()
+        self._failure = ""
 
     async def start(self) -> None:
         """Create the nodes and start every part."""
@@ -99,6 +102,33 @@ class LocalCluster:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._tasks.clear()
+
+    def ready(self) -> bool:
+        """Whether the controllers and every agent that should run see the whole cluster."""
+        agents = (
+            node for node in self.nodes.values() if not node.agent_stopped and self.simulator.nodes[node.name].running
+        )
+        return (
+            self.manager is not None and not self.manager.missing() and all(self._agent_ready(n.name) for n in agents)
+        )
+
+    async def wait_failed(self) -> str:
+        """Return once a part has ended by an error of its own, with a sentence about it."""
+        await self._failed.wait()
+        return self._failure
+
+    def _spawn(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(lambda ended: self._ended(ended, name))
+        return task
+
+    def _ended(self, task: asyncio.Task[None], name: str) -> None:
+        """A part that ends by itself is a defect; it is told, not restarted."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.wiring.log.error("a part of the cluster has stopped", part=name, error=repr(error))
+            self._failure = self._failure or f"{name} has stopped: {error!r}"
+            self._failed.set()
 
     # Controllers
 
@@ -118,7 +148,7 @@ class LocalCluster:
             gate=self.wiring.gate,
         )
         self.book.follow(self.manager.caches)
-        self._tasks.append(asyncio.create_task(self.manager.run(), name="controllers"))
+        self._controllers = self._spawn(self.manager.run(), "controllers")
 
     def _specs(self) -> tuple[AnySpec, ...]:
         settings = ProcessSettings(namespace=NAMESPACE)
@@ -126,22 +156,20 @@ class LocalCluster:
 
     async def stop_controllers(self) -> None:
         """Let the controllers finish what they are at, then end them."""
-        if self.manager is None:
-            return
-        self.manager.stop()
-        running = [task for task in self._tasks if task.get_name() == "controllers"]
-        await asyncio.gather(*running, return_exceptions=True)
-        self._tasks = [task for task in self._tasks if task not in running]
-        self.manager = None
-        self.registry = Registry()
+        if self.manager is not None:
+            self.manager.stop()
+            await self._controllers_ended()
 
     async def kill_controllers(self) -> None:
         """End the controllers at once, wherever they are."""
-        running = [task for task in self._tasks if task.get_name() == "controllers"]
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-        self._tasks = [task for task in self._tasks if task not in running]
+        if self._controllers is not None:
+            self._controllers.cancel()
+        await self._controllers_ended()
+
+    async def _controllers_ended(self) -> None:
+        if self._controllers is not None:
+            await asyncio.gather(self._controllers, return_exceptions=True)
+        self._controllers = None
         self.manager = None
         self.registry = Registry()
 
@@ -167,7 +195,7 @@ class LocalCluster:
         await kubelet.sync()
         for group in self.shape.groups:
             await self._create(self._group_object(group, name))
-        self._tasks.append(asyncio.create_task(kubelet.run(), name=f"{name}/kubelet"))
+        self._tasks.append(self._spawn(kubelet.run(), f"{name}/kubelet"))
         self.start_agent(name)
 
     def _group_object(self, group: str, node: str) -> LVMVolumeGroup:
@@ -205,7 +233,7 @@ class LocalCluster:
             log=self.wiring.log,
             entropy=self._entropy,
         )
-        node.tasks = [asyncio.create_task(node.agent.run(), name=f"{name}/agent")]
+        node.tasks = [self._spawn(node.agent.run(), f"{name}/agent")]
 
     async def stop_agent(self, name: str) -> None:
         """Kill the agent of a node; the kernel runs on."""

@@ -83,17 +83,21 @@ class Kubelet:
                     self._next_check = self._clock.monotonic() + CHECK
             await self._clock.sleep(HEARTBEAT)
 
+    def _silence(self) -> float:
+        """Seconds since the machine was last seen running; exactly zero while it runs."""
+        now = self._clock.monotonic()
+        if self._running():
+            self._last_seen = now
+        return now - self._last_seen
+
     def _look(self) -> tuple[bool, bool, bool]:
         """What the objects depend on: running, noticed as silent, agent ready."""
-        if self._running():
-            self._last_seen = self._clock.monotonic()
-        silent = self._clock.monotonic() - self._last_seen
+        silent = self._silence()
         return silent == 0.0, silent >= NOTICE, self._agent_ready()
 
     async def sync(self) -> None:
         """Writes what differs."""
-        self._look()
-        silent = self._clock.monotonic() - self._last_seen
+        silent = self._silence()
         node = await self._node()
         await self._write_status(node, replace(node, status=self._node_status(node, silent)))
         pod = await self._pod()
@@ -132,7 +136,9 @@ class Kubelet:
         except errors.NotFound:
             labels = FrozenMap({LABEL_APP: APP_AGENT})
             meta = ObjectMeta(name=self.pod_name, namespace=self._namespace, labels=labels)
-            return await self._client.create(Pod(metadata=meta, spec=PodSpec(node_name=self._machine.name, containers=CONTAINERS)))
+            return await self._client.create(
+                Pod(metadata=meta, spec=PodSpec(node_name=self._machine.name, containers=CONTAINERS))
+            )
 
     def _pod_status(self, pod: Pod, silent: float) -> PodStatus:
         if 0.0 < silent < NOTICE:

@@ -41,6 +41,7 @@ class Running:
     port: int
     kubeconfig: Path
     durable: bool
+    http: HttpServer
 
     @property
     def url(self) -> str:
@@ -77,7 +78,7 @@ async def serve_api(
         try:
             kubeconfig = directory / "kubeconfig"
             write_private(kubeconfig, kubeconfig_text(http.port, token, certificate))
-            yield Running(api, http.port, kubeconfig, durable=data is not None)
+            yield Running(api, http.port, kubeconfig, data is not None, http)
         finally:
             # Watches end first, so that open connections do not hold up the stop.
             await api.close()

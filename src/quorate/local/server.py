@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ssl
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from typing import TypeAlias
 
 from aiohttp import web
 from multidict import CIMultiDict
@@ -22,6 +24,10 @@ from quorate.local.store import Closed
 from quorate.local.watch import Watch
 
 LOOPBACK = "127.0.0.1"
+LOCAL = "/local/v1"
+"""Paths below this belong to the local cluster, not to Kubernetes; without one they are not found."""
+
+LocalHandler: TypeAlias = Callable[[web.BaseRequest, bytes], Awaitable[web.StreamResponse]]
 
 
 class HttpServer:
@@ -33,6 +39,8 @@ class HttpServer:
         self._tls = tls
         self._runner: web.ServerRunner | None = None
         self.port = 0
+        self.local: LocalHandler | None = None
+        """Answers below `LOCAL`, for authenticated requests only."""
 
     async def start(self, port: int) -> None:
         """Listen on the loopback interface; port 0 takes a free one. Raises `OSError` when the port is taken."""
@@ -53,6 +61,8 @@ class HttpServer:
         body = await _read(request)
         if body is None:
             return _response(refusal(too_large(BODY_LIMIT)), request)
+        if self.local is not None and request.path.startswith(f"{LOCAL}/"):
+            return await self.local(request, body)
         reply = self._api.handle(
             Request(
                 request.method,
