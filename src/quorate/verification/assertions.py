@@ -60,15 +60,18 @@ class Assertions:
         return tuple(found)
 
     def _by_tie_break(self, cluster: Cluster, i: int) -> bool:
-        """Whether some quorate disk of this Primary's side has its quorum only through the tie-breakers' vote."""
+        """Whether this Primary's side has its quorum through the tie-breakers' vote and would not have it otherwise."""
         side = cluster.links[i] | 1 << i
+        tied = False
         for j, node in enumerate(cluster.nodes):
             if side >> j & 1 and node.quorum and disk_of(node) == UP_TO_DATE:
+                group = reach(cluster.links, j)
                 muted = node._replace(configuration=mute(node.configuration))
                 nodes = (*cluster.nodes[:j], muted, *cluster.nodes[j + 1 :])
-                if self._kernels.computed(nodes, cluster.links, j, reach(cluster.links, j)):
+                if self._kernels.computed(nodes, cluster.links, j, group):
                     return False
-        return True
+                tied |= self._kernels.computed(cluster.nodes, cluster.links, j, group)
+        return tied
 
 
 def mute(configuration: NodeConfiguration) -> NodeConfiguration:

@@ -85,11 +85,11 @@ def project(mesh: Mesh, node: int, *, dynamic: bool) -> NodeConfiguration:
         # Star members connect to the full mesh only.
         peers = voters & ~mesh.shunned if kind == TIE_BREAKER else voters
         return NodeConfiguration(kind, UNREACHABLE_QUORUM, mesh.minimum_redundancy, peers)
-    quorum = mesh.quorum
-    if dynamic and quorum == majority(voters.bit_count()):
-        quorum = MAJORITY
     if mesh.shunned & own:
-        access, ties = access, 0
+        ties = 0
+    quorum = mesh.quorum
+    if dynamic and ties and not mesh.ties_off and quorum == majority(voters.bit_count()):
+        quorum = MAJORITY
     silent = access | (ties if mesh.ties_off else 0)
     return NodeConfiguration(
         kind,

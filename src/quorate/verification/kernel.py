@@ -187,13 +187,25 @@ class Kernels:
 
     # Settling --------------------------------------------------------------------------------------------------------
 
-    def settle(self, nodes: tuple[Node, ...], links: tuple[int, ...], cut: tuple[int, ...], *, forced: bool) -> Cluster:
-        """Everything the kernels do by themselves after an event. A voluntary event (`forced=False`) may be refused."""
+    def settle(
+        self,
+        nodes: tuple[Node, ...],
+        links: tuple[int, ...],
+        cut: tuple[int, ...],
+        *,
+        forced: bool,
+        asked: bool = False,
+    ) -> Cluster:
+        """Everything the kernels do by themselves after an event.
+
+        An event that is not `forced` may be refused; one that is `asked` for (a command, also a forced one) lets peers
+        part knowingly.
+        """
         work = list(nodes)
         established = list(links)
         before = _groups(links)
         fresh = self._drop_links(work, established, cut)
-        if not forced:
+        if asked or not forced:
             self._outdate_leavers(work, fresh)
         # The member sets are those of before: a peer lost just now is unknown, not quorumless.
         self._evaluate(work, established, before, fresh, forced=forced)
@@ -255,11 +267,12 @@ class Kernels:
                 if not node.up or (disk_of(node) != NO_STORE) is not with_disk:
                     continue
                 flag = node.configuration.kind != GONE and self.computed(nodes, links, i, groups[i])
-                if node.quorum and node.primary and not flag:
+                if node.quorum and node.primary and not flag and with_disk:
                     lost = fresh is not None and fresh[i]
                     if lost and not forced:
                         raise Refused
-                    # An option change or another's commit: the value is stored, the flag stays (S12, X7).
+                    # An option change or another's commit: the value is stored, the flag stays (S12, X7). A diskless
+                    # Primary has no rule of its own to hold on to: it follows its peers' flags.
                     flag = not lost
                 if flag != node.quorum:
                     nodes[i] = node._replace(quorum=flag)
@@ -325,11 +338,24 @@ class Kernels:
 
     # Events ----------------------------------------------------------------------------------------------------------
 
-    def reconfigure(self, cluster: Cluster, i: int, configuration: NodeConfiguration, cut: tuple[int, ...]) -> Cluster:
-        """The agent changes what node i is told, short of its role; refused when a Primary would lose its quorum."""
+    def reconfigure(
+        self,
+        cluster: Cluster,
+        i: int,
+        configuration: NodeConfiguration,
+        cut: tuple[int, ...],
+        *,
+        force: bool = False,
+    ) -> Cluster:
+        """The agent changes what node i is told, short of its role.
+
+        Refused when a Primary would lose its quorum, unless the connections are ended by force (X5: the way out of -10).
+        """
         node = cluster.nodes[i]
-        store = node.store
-        current = node.current
+        store, current = node.store, node.current
+        if node.configuration.kind == GONE:
+            # A replica that starts here has a volume of its own.
+            store, current = NO_STORE, False
         if configuration.kind == DISKFUL and store == NO_STORE:
             store, current = INCONSISTENT, False
         if configuration.kind not in (DISKFUL, LIMINAL):
@@ -342,7 +368,37 @@ class Kernels:
         nodes = (*cluster.nodes[:i], changed, *cluster.nodes[i + 1 :])
         if configuration.kind == DISKFUL and node.configuration.kind != DISKFUL:
             nodes = _attach(nodes, cluster.links, i)
-        return self.settle(nodes, cluster.links, cut, forced=False)
+        settled = self.settle(nodes, cluster.links, cut, forced=force, asked=True)
+        structural = _structure(configuration) != _structure(node.configuration)
+        if structural and not force:
+            self._guard_primaries(cluster, settled)
+        return settled
+
+    def _guard_primaries(self, before: Cluster, after: Cluster) -> None:
+        """A Primary refuses a detach or a leave that costs its quorum, also by redundancy (S17: 11, -10)."""
+        for p, node in enumerate(after.nodes):
+            if (
+                node.primary
+                and before.nodes[p].quorum
+                and disk_of(node) != NO_STORE
+                and self.computed(before.nodes, before.links, p, reach(before.links, p))
+                and not self.computed(after.nodes, after.links, p, reach(after.links, p))
+            ):
+                raise Refused
+
+    def abandon(self, cluster: Cluster, i: int, cut: tuple[int, ...]) -> Cluster:
+        """The replica object is gone: the agent takes the resource down, and nobody counts on its data any more."""
+        nodes = _with(
+            cluster.nodes,
+            i,
+            configuration=NodeConfiguration(),
+            store=NO_STORE,
+            current=False,
+            primary=False,
+            quorum=False,
+            outdated_peers=0,
+        )
+        return self.settle(nodes, cluster.links, cut, forced=True, asked=True)
 
     @staticmethod
     def _guard_last_disk(cluster: Cluster, i: int) -> None:
@@ -470,6 +526,11 @@ class Kernels:
         return Cluster(nodes, cluster.links)
 
 
+def _structure(configuration: NodeConfiguration) -> tuple[int, int]:
+    """What is not an option: the disk and the connections."""
+    return configuration.kind, configuration.peers
+
+
 def _with(nodes: tuple[Node, ...], i: int, **changes: object) -> tuple[Node, ...]:
     return (*nodes[:i], nodes[i]._replace(**changes), *nodes[i + 1 :])  # type: ignore[arg-type]
 
@@ -484,6 +545,9 @@ def _compare(own: Node, peer: Node) -> Node:
                 return own._replace(store=UP_TO_DATE, informed=informed)
             if peer.current:
                 return own._replace(store=INCONSISTENT, informed=informed)
+        if disk == OUTDATED and own.current and other == NO_STORE and peer.primary and peer.informed:
+            # Back in direct sight of a diskless Primary, with the data generation it works on.
+            return own._replace(store=UP_TO_DATE, informed=True)
         if disk == UP_TO_DATE and not own.current and peer.informed and other != UP_TO_DATE:
             # S6: the tie-breaker knows newer data.
             return own._replace(store=OUTDATED, informed=informed)

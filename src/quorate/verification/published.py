@@ -112,7 +112,7 @@ def _configuration(kind: int, spec: DRBDResourceSpec, *, dynamic: bool) -> NodeC
         else:
             ties |= bit
     quorum = spec.quorum
-    if dynamic and quorum != UNREACHABLE_QUORUM and quorum == majority(voters.bit_count() + 1):
+    if dynamic and ties and quorum != UNREACHABLE_QUORUM and quorum == majority(voters.bit_count() + 1):
         quorum = MAJORITY
     if kind not in (DISKFUL, LIMINAL):
         ties = 0

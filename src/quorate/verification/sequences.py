@@ -31,6 +31,8 @@ class Sequence(NamedTuple):
     absent: int = 0
     quorate: bool = False
     connected: bool = False
+    fenced: bool = False
+    """The absent nodes are down for good from the start."""
     check_flag: bool = True
     order: Order = "strict"
 
@@ -78,7 +80,16 @@ class SequenceModel:
         for number, primary in self._primary_of.items():
             targets = tuple(Target(c, i == primary) for i, c in enumerate(self._targets[0]))
             world = self.worlds.start(targets, disks)
+            if self.sequence.fenced:
+                world = self._without_absent(world)
             yield SequenceState(0, world, (*(0 for _ in mesh.kinds), number), self.faults)
+
+    def _without_absent(self, world: World) -> World:
+        for i in range(self.worlds.size):
+            if self.sequence.absent >> i & 1:
+                cluster = self.worlds.kernels.crash(self.worlds.clusters[world.cluster], i, self.worlds.cut(world))
+                world = self.worlds.fence(world._replace(cluster=self.worlds.number(cluster)), i)
+        return world
 
     def successors(self, state: SequenceState) -> Iterator[tuple[Event, SequenceState]]:
         worlds, world = self.worlds, state.world

@@ -27,14 +27,14 @@ from quorate.verification.agent import Order
 from quorate.verification.assertions import LAST_COPY, OVERSTATED, STUCK, Assertions
 from quorate.verification.configuration import ACCESS, DISKFUL, GONE, TIE_BREAKER, NodeConfiguration
 from quorate.verification.kernel import Kernels
-from quorate.verification.perfect_cluster import VOLUME, make_configuration, published
+from quorate.verification.perfect_cluster import VOLUME, address_of, make_configuration, published
 from quorate.verification.published import Published, PublishedTable
 from quorate.verification.reports import ReplicaObject, Reports
 from quorate.verification.world import CRASH, LINK, PARTITION, Event, Target, World, Worlds, names
 
 _KIND_OF: Final = {"Diskful": DISKFUL, "TieBreaker": TIE_BREAKER, "Access": ACCESS}
 _NOW: Final = 1_000_000_000.0
-_NOTHING: Final = NodeConfiguration()
+_NOTHING: Final = Target(NodeConfiguration())
 
 
 class Intent(NamedTuple):
@@ -121,7 +121,12 @@ class VolumeModel:
                 objects[i] = ReplicaObject(ACCESS)
                 model = members[0]
                 client = replace(
-                    model, name=f"{VOLUME}-{i}", type="Access", node_name=f"node-{i}", lvm_volume_group_name=""
+                    model,
+                    name=f"{VOLUME}-{i}",
+                    type="Access",
+                    node_name=f"node-{i}",
+                    lvm_volume_group_name="",
+                    addresses=(address_of(i),),
                 )
                 members = (*members, client)
             attached = self.size - 1 if scenario.client else scenario.attached
@@ -154,26 +159,19 @@ class VolumeModel:
             for event, world in self.worlds.faults(state.world, self.scenario.kinds, among):
                 yield event, self._after(state._replace(faults_left=state.faults_left - 1), world)
 
-    def _target(self, state: VolumeState, i: int) -> Target | None:
-        """What node i is told; nothing once its replica object is gone while it is a member."""
-        target = self.table.entries[state.published].targets[i]
-        return target if state.objects[i] is not None or target.configuration.kind == GONE else None
-
     def _agents(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
         for i in range(self.size):
-            target = self._target(state, i)
-            if target is None or (state.objects[i] is None and not self._leftover(state, i)):
+            if state.objects[i] is None:
+                world = self.worlds.abandon(state.world, i)
+                if world is not None:
+                    yield Event("takes its resource down", 1 << i), self._after(state, world)
                 continue
-            step = self.worlds.agent_step(state.world, i, target)
+            step = self.worlds.agent_step(state.world, i, self.table.entries[state.published].targets[i])
             if step is not None:
                 after = self._after(state, step[1])
                 if self._current(state) and not self._current(after):
                     after = after._replace(given_up=True)
                 yield Event(step[0], 1 << i), after
-
-    def _leftover(self, state: VolumeState, i: int) -> bool:
-        """A node whose object is gone keeps running what it holds: nobody tells its agent anything."""
-        return False
 
     def _current(self, state: VolumeState) -> bool:
         nodes = self.worlds.clusters[state.world.cluster].nodes
@@ -181,8 +179,7 @@ class VolumeModel:
 
     def _repairs(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
         def target(i: int) -> Target:
-            found = self._target(state, i)
-            return found if found is not None and state.objects[i] is not None else Target(_NOTHING)
+            return self.table.entries[state.published].targets[i] if state.objects[i] is not None else _NOTHING
 
         for event, world in self.worlds.repairs(state.world, target):
             yield event, self._after(state, world)
@@ -232,9 +229,7 @@ class VolumeModel:
                 continue
             target = entry.targets[i]
             wanted = entry.revision if target.configuration.kind != GONE else 0
-            if revision != wanted and self.worlds.confirms(
-                state.world, i, target, check_flag=self.scenario.check_flag
-            ):
+            if revision != wanted and self.worlds.confirms(state.world, i, target, check_flag=self.scenario.check_flag):
                 revisions = (*revisions[:i], wanted, *revisions[i + 1 :])
         if revisions == state.revisions:
             return state
@@ -262,9 +257,7 @@ class VolumeModel:
     def _pass(self, state: VolumeState, entry: Published) -> PassResult:
         cluster = self.worlds.clusters[state.world.cluster]
         replicas = tuple(
-            self.reports.of(
-                cluster, i, obj, state.revisions[i], entry, silent=bool(state.world.silent >> i & 1)
-            )
+            self.reports.of(cluster, i, obj, state.revisions[i], entry, silent=bool(state.world.silent >> i & 1))
             for i, obj in enumerate(state.objects)
             if obj is not None
         )
@@ -358,7 +351,7 @@ class VolumeModel:
             seen.append(here)
             following = self._fair(here)
             if following is None:
-                if not self.at_rest(here):
+                if not self.at_rest(here) and self._alive(here):
                     return False
                 break
             here = following
@@ -368,7 +361,13 @@ class VolumeModel:
         return True
 
     def _fair(self, state: VolumeState) -> VolumeState | None:
-        """One step of a fair continuation: repair first, then agents, data, engine."""
+        """One step of a fair continuation: repair first, then agents, data, engine.
+
+        Whoever asks for ForceLeave switches the node off for good: nobody else can keep it from coming back.
+        """
+        for i, obj in enumerate(state.objects):
+            if obj is not None and obj.force_leave and not state.world.fenced >> i & 1:
+                return self._after(state, self.worlds.fence(self.worlds.crash(state.world, i), i))
         for _, after in self._repairs(state):
             return after
         for _, after in self._agents(state):
@@ -377,7 +376,17 @@ class VolumeModel:
             if event.verb != "write acknowledged":
                 return self._after(state, world)
         engine = self.engine(state)
-        return None if engine is None else engine[1]
+        if engine is not None:
+            return engine[1]
+        return None if self.at_rest(state) else self._switched_off(state)
+
+    def _switched_off(self, state: VolumeState) -> VolumeState | None:
+        """Where the engine waits for evidence about a member whose object is gone, somebody switches its node off."""
+        members = self.table.entries[state.published].members
+        for i, obj in enumerate(state.objects):
+            if obj is None and members >> i & 1 and not state.world.fenced >> i & 1:
+                return self._after(state, self.worlds.fence(self.worlds.crash(state.world, i), i))
+        return None
 
     def at_rest(self, state: VolumeState) -> bool:
         """Nothing is under way, every member has quorum and confirmed, and the volume is served where it is wanted."""
@@ -392,6 +401,19 @@ class VolumeModel:
                 if entry.targets[i].primary and not nodes[i].primary:
                     return False
         return True
+
+    def _alive(self, state: VolumeState) -> bool:
+        """A current copy is left, and as many nodes as the layout needs; without them there is nothing to converge to."""
+        nodes = self.worlds.clusters[state.world.cluster].nodes
+        wanted = self.table.entries[state.published].status.configuration
+        if wanted is not None:
+            layout = Layout(wanted.failures_to_tolerate, wanted.guaranteed_minimum_data_redundancy)
+            if self.size - state.world.fenced.bit_count() < layout.diskful + layout.tie_breakers:
+                return False
+        return any(
+            node.current and state.objects[i] is not None and not state.world.fenced >> i & 1
+            for i, node in enumerate(nodes)
+        )
 
     def canonical(self, state: VolumeState) -> VolumeState:
         return state

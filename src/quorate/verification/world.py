@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from quorate.verification.agent import Order, next_step
-from quorate.verification.configuration import GONE, NodeConfiguration
-from quorate.verification.kernel import INCONSISTENT, UP_TO_DATE, Cluster, Kernels, Node, Refused, disk_of
+from quorate.verification.agent import PEERS, Order, next_step
+from quorate.verification.configuration import GONE, LIMINAL, NodeConfiguration
+from quorate.verification.kernel import INCONSISTENT, NO_STORE, UP_TO_DATE, Cluster, Kernels, Node, Refused, disk_of
 
 PARTITION: Final = "partition"
 LINK: Final = "link"
@@ -102,6 +102,14 @@ class Worlds:
             number = self._event(
                 ("configure", i, configuration), world, lambda c, cut: kernels.reconfigure(c, i, configuration, cut)
             )
+            detaches = disk_of(node) != NO_STORE and configuration.kind == LIMINAL
+            if number == -1 and label == PEERS and not detaches:
+                label = f"{label}, by force"
+                number = self._event(
+                    ("force", i, configuration),
+                    world,
+                    lambda c, cut: kernels.reconfigure(c, i, configuration, cut, force=True),
+                )
         elif node.primary != target.primary:
             label = "promotes" if target.primary else "demotes"
             act = kernels.promote if target.primary else kernels.demote
@@ -112,15 +120,33 @@ class Worlds:
             return None
         return label, world._replace(cluster=number)
 
+    def abandon(self, world: World, i: int) -> World | None:
+        """The agent of node i takes down a resource whose replica object is gone."""
+        node = self.clusters[world.cluster].nodes[i]
+        if not node.up or world.silent >> i & 1 or node.configuration.kind == GONE:
+            return None
+        kernels = self.kernels
+        return world._replace(cluster=self._event(("abandon", i), world, lambda c, cut: kernels.abandon(c, i, cut)))
+
     def confirms(self, world: World, i: int, target: Target, *, check_flag: bool = True) -> bool:
         """Whether the agent of node i records the revision of this target (decision 5)."""
         cluster = self.clusters[world.cluster]
         node = cluster.nodes[i]
         if not node.up or world.silent >> i & 1 or node.configuration != target.configuration:
             return False
-        if node.primary != target.primary:
+        if node.primary != target.primary and not (target.primary and not self._promotes(world, i)):
             return False
         return target.configuration.kind == GONE or not check_flag or self.kernels.enforced(cluster, i)
+
+    def _promotes(self, world: World, i: int) -> bool:
+        """Whether `primary` would succeed now.
+
+        A promotion that is refused (no quorum, no data, another Primary) does not hold the revision back: everything else
+        is applied, and the steps that bring the quorum back wait for exactly this node.
+        """
+        kernels = self.kernels
+        number = self._event(("promotes", i), world, lambda c, cut: kernels.promote(c, i, cut))
+        return number != -1 and self.clusters[number].nodes[i].primary
 
     # Environment -----------------------------------------------------------------------------------------------------
 
@@ -170,13 +196,17 @@ class Worlds:
             if not among >> i & 1 or not node.up:
                 continue
             if CRASH in kinds:
-                cluster = self._event(("crash", i), world, lambda c, cut, i=i: kernels.crash(c, i, cut))
-                yield Event("crashes", 1 << i), world._replace(cluster=cluster)
+                yield Event("crashes", 1 << i), self.crash(world, i)
             if AGENT in kinds and not world.silent >> i & 1:
                 yield Event("agent falls silent", 1 << i), world._replace(silent=world.silent | 1 << i)
             if DISK in kinds and disk_of(node) in (INCONSISTENT, UP_TO_DATE):
                 cluster = self._event(("disk", i), world, lambda c, cut, i=i: kernels.lose_disk(c, i, cut))
                 yield Event("loses its disk", 1 << i), world._replace(cluster=cluster)
+
+    def crash(self, world: World, i: int) -> World:
+        """Power loss of a node."""
+        kernels = self.kernels
+        return world._replace(cluster=self._event(("crash", i), world, lambda c, cut: kernels.crash(c, i, cut)))
 
     def fence(self, world: World, i: int) -> World:
         """A node that is down is proven to stay down."""
