@@ -35,6 +35,7 @@ from tests.datamesh.builders import (
     one_pass,
     passed,
     requesting,
+    staged,
     transition,
     without_object,
 )
@@ -147,7 +148,7 @@ def test_h8_two_partitioned_voters_of_three_are_not_both_forgotten() -> None:
 
 
 def test_h8_the_second_removal_waits_until_the_first_is_confirmed() -> None:
-    cluster = gone(form(FIVE), 3, 4)
+    cluster = gone(staged(form(FIVE), "M1 static"), 3, 4)
     for _ in range(5):
         cluster = react(passed(cluster))
     assert len(datamesh(cluster).members) == 4, "the first removal is not confirmed by the other silent node"
