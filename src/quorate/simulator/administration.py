@@ -58,7 +58,7 @@ def new_resource(kernel: Kernel, name: str, node_id: int, given: Mapping[str, Va
     check_name(name)
     if not 0 <= node_id < MAX_NODES:
         raise Refusal(162)
-    resource = Resource(name, node_id)
+    resource = Resource(name, node_id, kernel.node)
     resource.options.update(given)
     kernel.resources[name] = resource
     kernel.announce(f"create {resource_line(resource)}")
@@ -177,7 +177,15 @@ def remove_peer(kernel: Kernel, connection: Connection) -> None:
     for peer in connection.peer_volumes.values():
         kernel.announce(f"destroy {identity(peer)}")
     del connection.resource.connections[connection.peer_id]
+    for path in connection.paths:
+        _release_endpoint(kernel, connection.resource, path.local)
     kernel.announce(f"destroy {identity(connection)}")
+
+
+def _release_endpoint(kernel: Kernel, resource: Resource, local: str) -> None:
+    """An endpoint may serve several peers of one resource; it is free when the last path with it is gone."""
+    if not any(path.local == local for other in resource.connections.values() for path in other.paths):
+        kernel.endpoints.pop(local, None)
 
 
 def _recall_peer(volume: Volume, peer: PeerVolume) -> None:
@@ -240,12 +248,16 @@ def parse_address(text: str) -> str:
 
 def new_path(kernel: Kernel, connection: Connection, local: str, remote: str) -> Path:
     """Inside one resource an endpoint may serve several peers; a pair may exist only once (S15)."""
+    owner = kernel.endpoints.get(local)
+    if owner is not None and owner is not connection.resource:
+        raise Refusal(102)
     for resource in kernel.resources.values():
         for other in resource.connections.values():
             for path in other.paths:
                 _refuse_collision(path, local, remote, same_resource=resource is connection.resource)
     path = Path(local, remote)
     connection.paths.append(path)
+    kernel.endpoints[local] = connection.resource
     kernel.announce(f"create {path_line(connection, path)}")
     return path
 
@@ -269,6 +281,7 @@ def del_path(kernel: Kernel, connection: Connection, local: str, remote: str) ->
             if path.established:
                 raise Refusal(162, "del_path on transport failed")
             connection.paths.remove(path)
+            _release_endpoint(kernel, connection.resource, local)
             kernel.announce(f"destroy {path_identity(connection, path)}")
             return path
     raise Refusal(162, "no such path")

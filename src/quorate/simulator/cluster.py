@@ -156,31 +156,26 @@ class Cluster:
     # --- the directory the rules use ---------------------------------------------------------------------------
 
     def node_of(self, resource: Resource) -> str:
-        owner = self.owner(resource)
-        return owner.kernel.node if owner is not None else ""
+        return resource.node if self.owner(resource) is not None else ""
 
     def owner(self, resource: Resource) -> Member | None:
-        for node in self.nodes.values():
-            if node.running and node.kernel.resources.get(resource.name) is resource:
-                return Member(node.kernel, resource)
-        return None
+        """The node of a resource, None once the node is down or the resource is gone."""
+        node = self.nodes.get(resource.node)
+        if node is None or not node.running or node.kernel.resources.get(resource.name) is not resource:
+            return None
+        return Member(node.kernel, resource)
 
     def other_end(self, connection: Connection) -> tuple[Member, Connection] | None:
         """By address, as on the wire: names of resources are local (S16), node ids must match both ways."""
-        mine = connection.resource.node_id
-        remotes = {path.remote for path in connection.paths}
-        locals_ = {path.local for path in connection.paths}
-        for address in remotes:
-            interface = self.network.interfaces.get(address.split(":")[1])
+        for path in connection.paths:
+            interface = self.network.interfaces.get(path.remote.split(":", 2)[1])
             node = self.nodes.get(interface.node) if interface is not None else None
-            if node is None or not node.running:
+            resource = node.kernel.endpoints.get(path.remote) if node is not None and node.running else None
+            if node is None or resource is None or resource.node_id != connection.peer_id:
                 continue
-            for resource in node.kernel.resources.values():
-                back = resource.connections.get(mine)
-                if back is None or resource.node_id != connection.peer_id:
-                    continue
-                if any(path.local in remotes and path.remote in locals_ for path in back.paths):
-                    return Member(node.kernel, resource), back
+            back = resource.connections.get(connection.resource.node_id)
+            if back is not None and any(p.local == path.remote and p.remote == path.local for p in back.paths):
+                return Member(node.kernel, resource), back
         return None
 
     def between(self, one: str, other: str) -> list[Connection]:

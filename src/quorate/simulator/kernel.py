@@ -37,6 +37,8 @@ class Kernel:
     mode: Mode = field(default_factory=Mode)
     resources: dict[str, Resource] = field(default_factory=dict[str, Resource])
     minors: dict[int, Volume] = field(default_factory=dict[int, Volume])
+    endpoints: dict[str, Resource] = field(default_factory=dict[str, Resource])
+    """Local endpoint to resource: unique within a node, because another resource may not use it (102)."""
     observers: list[Observer] = field(default_factory=list[Observer])
     announcers: list[Callable[[str], None]] = field(default_factory=list[Callable[[str], None]])
 

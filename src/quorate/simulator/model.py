@@ -173,6 +173,7 @@ class Resource:
 
     name: str
     node_id: int
+    node: str = ""  # the machine it lives on
     options: dict[str, Value] = field(default_factory=lambda: compute_defaults(RESOURCE))
     role: Role = Role.SECONDARY
     suspended_user: bool = False
