@@ -21,7 +21,7 @@ from quorate.simulator.model import Connection, PeerVolume
 from quorate.simulator.replay_shell import Shell, Skipped
 from quorate.simulator.scheduler import SimulatedTime
 from quorate.simulator.status import status_json
-from quorate.simulator.transcript import ABSENT, Command, Json, LabAction, Observation, Transcript, read_transcript
+from quorate.simulator.transcript import Command, Json, LabAction, Observation, Transcript, read_transcript
 
 _EXTENT: Final = 4 << 20
 _STARTED: Final = re.compile(r"change peer-device .*peer-node-id:(\d+) .*replication:(?:SyncTarget|PausedSyncT)")
@@ -124,6 +124,7 @@ class Replay:
         self.shell = Shell(self.cluster)
         self.report = Report(transcript.scenario)
         self.seen: dict[str, list[Json]] = {}
+        self.expected: dict[str, list[tuple[int, str, Json]]] = {}
         for node in transcript.nodes:
             machine = self.cluster.add_node(node.name, node.addresses)
             machine.lvm.add_group("vg", 1 << 30)
@@ -221,21 +222,27 @@ class Replay:
                 self.cluster.heal(one, other, network)
 
     def _observe(self, step: Observation) -> None:
-        if step.closes_group:
-            self._compare_states(step.index, step.note, step.status, settled=True)
-            self.seen.clear()
+        if not step.closes_group:
+            for name, recorded in step.status.items():
+                if not isinstance(recorded, str):
+                    wanted = [comparable(resource, settled=False) for resource in cast("list[Json]", recorded)]
+                    self.expected.setdefault(name, []).append((step.index, step.note, wanted))
             return
-        for name, recorded in step.status.items():
-            if isinstance(recorded, str) and recorded in ABSENT:
-                continue
-            wanted = [comparable(resource, settled=False) for resource in cast("list[Json]", recorded)]
-            history = self.seen.get(name, [])
-            self._remember()
-            reached = wanted in history
-            if reached:
-                del history[: history.index(wanted)]
-            simulated = history[-1] if history else self._state(name)
-            self.report.note(step.index, f"{step.note}: {name} on the way", wanted, simulated, equal=reached)
+        self._remember()
+        self._compare_order()
+        self._compare_states(step.index, step.note, step.status, settled=True)
+
+    def _compare_order(self) -> None:
+        """Each node's recorded states of a group must occur in that order among the states it went through."""
+        for name, wanted_states in self.expected.items():
+            history, position = self.seen.get(name, []), 0
+            for index, note, wanted in wanted_states:
+                found = next((at for at in range(position, len(history)) if history[at] == wanted), None)
+                position = position if found is None else found
+                last: Json = history[-1] if history else None
+                self.report.note(index, f"{note}: {name} on the way", wanted, last, equal=found is not None)
+        self.expected.clear()
+        self.seen = {name: states[-1:] for name, states in self.seen.items()}
 
     def _compare_states(self, index: int, note: str, status: Mapping[str, Json], *, settled: bool) -> None:
         for name, recorded in status.items():
