@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from random import Random
 
 import pytest
+from click.testing import CliRunner
 
 from quorate.api.crd import all_crds
 from quorate.api.lvm_logical_volume import LVMLogicalVolume
 from quorate.api.lvm_volume_group import LVMVolumeGroupStatus
 from quorate.api.meta import ObjectMeta
 from quorate.api.value import replace
+from quorate.cli.extender import command
 from quorate.extender.client import ExtenderUnavailable, HttpExtender
 from quorate.extender.service import Endpoint, serve_extender
 from quorate.local.api_server import ApiServer
+from quorate.local.certificate import make_certificate
 from quorate.local.ports import SeededIds
 from quorate.machinery.client import Client
 from quorate.machinery.clock import SystemClock
@@ -70,3 +74,40 @@ async def test_the_extender_follows_the_objects_of_the_cluster() -> None:
             await extender.narrow(keep("lv"))
     stop.set()
     await serving
+
+
+async def test_the_extender_speaks_tls_and_the_client_does_not_insist_on_the_name(tmp_path: Path) -> None:
+    clock = SystemClock()
+    server = ApiServer(all_crds(), clock=clock, ids=SeededIds(1))
+    made = make_certificate(clock.now())
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    certificate.write_text(made.certificate)
+    key.write_text(made.key)
+    stop = asyncio.Event()
+    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(
+        serve_extender(
+            server.transport(),
+            Endpoint(port=0, certificate=str(certificate), key=str(key)),
+            clock=clock,
+            random=Random(1),
+            log=Logger(discard, clock),
+            stop=stop,
+            listening=port.set_result,
+        )
+    )
+    async with asyncio.timeout(10):
+        url = f"https://127.0.0.1:{await port}"
+        async with HttpExtender(url) as extender:
+            assert (await extender.filter_and_score(ask("a", 1))).lvgs == ()
+        async with HttpExtender(url, verify_certificate=True) as strict:
+            with pytest.raises(ExtenderUnavailable, match=r"[Cc]ertificate"):
+                await strict.filter_and_score(ask("a", 1))
+    stop.set()
+    await serving
+
+
+def test_without_a_cluster_the_command_says_what_it_looked_for(tmp_path: Path) -> None:
+    result = CliRunner().invoke(command, ["--kubeconfig", str(tmp_path / "missing")])
+    assert result.exit_code == 2
+    assert "no such kubeconfig file" in result.stderr
