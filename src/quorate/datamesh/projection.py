@@ -21,6 +21,8 @@ from quorate.api.sizes import align_4ki
 from quorate.datamesh import members
 from quorate.datamesh.features import Features
 
+STOCK = Features()
+"""What the stock module can do."""
 _LIMINAL_FORM = {
     MemberType.DISKFUL: MemberType.LIMINAL_DISKFUL,
     MemberType.SHADOW_DISKFUL: MemberType.LIMINAL_SHADOW_DISKFUL,
@@ -33,7 +35,7 @@ def find_member(datamesh: Datamesh, name: str) -> DatameshMember | None:
 
 
 def intended_member_type(member: DatameshMember | None, replica: ReplicatedVolumeReplica) -> str:
-    """What the replica shall run as: its member type, else its spec; a replica that leaves without being a member needs no disk."""
+    """What the replica shall run as: its member type, else its spec; one that goes without being a member needs no disk."""
     if member is not None:
         return member.type
     return MemberType.ACCESS if replica.metadata.deleting else replica.spec.type
@@ -45,7 +47,7 @@ def target_member_type(intended: str, *, has_backing_volume: bool) -> str:
 
 
 def are_connected(one: DatameshMember, other: DatameshMember) -> bool:
-    """Whether two members have a connection: one of them is full mesh, and no emergency removal keeps them apart (decision 6)."""
+    """Whether two members have a connection: one is full mesh, and no emergency removal keeps them apart (decision 6)."""
     if one.name == other.name or not (members.is_full_mesh(one.type) or members.is_full_mesh(other.type)):
         return False
     return not any(
@@ -66,7 +68,7 @@ def intended_drbd(
     *,
     logical_volume: str = "",
     existing: DRBDResourceSpec | None = None,
-    features: Features = Features(),
+    features: Features = STOCK,
 ) -> DRBDResourceSpec:
     """The DRBD configuration of the replica's node.
 
