@@ -8,7 +8,7 @@ import pytest
 
 from quorate.api.quantity import Quantity
 from quorate.api.replicated_volume import TransitionType
-from quorate.api.replicated_volume_replica import BackingVolume, PeerStatus
+from quorate.api.replicated_volume_replica import BackingVolume
 from quorate.api.value import replace
 from quorate.datamesh.layout import Layout
 from quorate.verification.perfect_cluster import Cluster
@@ -21,7 +21,6 @@ from tests.datamesh.builders import (
     THREE,
     address,
     datamesh,
-    edit_member,
     edit_replica,
     edit_volume,
     member,
@@ -30,6 +29,7 @@ from tests.datamesh.builders import (
     requesting,
     transition,
 )
+from tests.datamesh.networks import on_networks, reporting, settled_on
 
 CHANGE = TransitionType.CHANGE_REPLICA_TYPE
 NETWORKS = TransitionType.CHANGE_SYSTEM_NETWORKS
@@ -130,39 +130,6 @@ def test_repair_waits_while_networks_are_out_of_sync() -> None:
     result = one_pass(moved)
     assert result.status.datamesh_transitions == ()
     assert "out of sync" in result.notes[0]
-
-
-def on_networks(cluster: Cluster, *names: str) -> Cluster:
-    """The pool wants these networks."""
-    pool = replace(cluster.pool, spec=replace(cluster.pool.spec, system_network_names=names))
-    return replace_cluster(cluster, pool=pool)
-
-
-def reporting(cluster: Cluster, *names: str) -> Cluster:
-    """Every replica listens on these networks, is connected on the first, and has confirmed everything."""
-    for rvr in cluster.replicas:
-        number = int(rvr.metadata.name[-1])
-        peers = tuple(
-            replace(peer, connection_established_on=names[:1]) if isinstance(peer, PeerStatus) else peer
-            for peer in rvr.status.peers
-        )
-        cluster = edit_replica(
-            cluster,
-            number,
-            addresses=tuple(address(name, number + 1) for name in names),
-            peers=peers,
-            datamesh_revision=cluster.volume.status.datamesh_revision,
-        )
-    return cluster
-
-
-def settled_on(cluster: Cluster, *names: str) -> Cluster:
-    """A volume whose members listen on these networks."""
-    for number in range(len(cluster.replicas)):
-        cluster = edit_member(cluster, number, addresses=tuple(address(name, number + 1) for name in names))
-    status = cluster.volume.status
-    mesh = replace(status.datamesh, system_network_names=names)
-    return reporting(edit_volume(cluster, status=replace(status, datamesh=mesh)), *names)
 
 
 @pytest.mark.parametrize(

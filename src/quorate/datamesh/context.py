@@ -206,8 +206,12 @@ class World:
 
     @cached_property
     def silent(self) -> int:
-        """Replicas whose agent does not report and that nobody reaches: they cannot cooperate, and may or may not run."""
-        return ids.mask_of(r.id for r in self.replicas.values() if not r.agent_ready) & ~self.seen_connected
+        """Replicas whose agent does not report and that nobody reaches: they cannot cooperate, and may or may not run.
+
+        Somebody else must be there to say so: without another fresh agent a restarting one would look like a dead node.
+        """
+        unheard = ids.mask_of(r.id for r in self.replicas.values() if not r.agent_ready) & ~self.seen_connected
+        return ids.mask_of(i for i in ids.iterate(unheard) if self.ready_agents & ~(1 << i))
 
     def zone_of(self, node_name: str, recorded: str = "") -> str:
         """The zone of a node: as recorded in the member, else as the pool says; empty = unknown."""
