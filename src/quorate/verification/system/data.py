@@ -8,8 +8,10 @@ from quorate.verification.system.system import System
 
 
 async def check_contents(system: System, volume: str = "vol") -> int:
-    """Every UpToDate disk of the volume holds every acknowledged write; the answer is the number of blocks checked.
+    """Every UpToDate disk on a node with quorum holds every acknowledged write; the answer is the number of blocks checked.
 
+    A disk that was current when its node went down is still called UpToDate while the node is alone, but without quorum
+    nobody can read or write it there.
     Each replica has a DRBD resource name of its own on its node, so what the writers of all nodes were acknowledged is
     merged first: the newest value of a block is the one with the highest number.
     """
@@ -22,7 +24,7 @@ async def check_contents(system: System, volume: str = "vol") -> int:
         if resource is None:
             continue
         for kernel_volume in resource.volumes.values():
-            if kernel_volume.disk is not Disk.UP_TO_DATE or kernel_volume.backing is None:
+            if kernel_volume.disk is not Disk.UP_TO_DATE or kernel_volume.backing is None or not kernel_volume.quorum:
                 continue
             device = kernel_volume.backing.device
             wrong = [block for block, value in truth.items() if device.read(block) < value]
