@@ -1,4 +1,4 @@
-"""One real etcd and kube-apiserver for the whole run, with our CRDs installed."""
+"""One real etcd and kube-apiserver for the whole run, with our CRDs and service accounts installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube import binaries
+from tests.kube import accounts, binaries
 from tests.kube.servers import ControlPlane, control_plane
 
 CRDS = Path(__file__).resolve().parents[2] / "deploy" / "crds"
@@ -26,6 +26,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Generator[ControlPlane]:
         pytest.skip(f"no kube-apiserver and etcd here: {error}")
     with control_plane(tmp_path_factory.mktemp("kube")) as running:
         install_crds(running, programs)
+        accounts.install(running)
         yield running
 
 

@@ -103,6 +103,7 @@ class ControlPlane:
                 f"--token-auth-file={tokens}",
                 "--authorization-mode=RBAC",
                 "--disable-admission-plugins=ServiceAccount",
+                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
                 "--service-cluster-ip-range=10.0.0.0/24",
                 "--allow-privileged=true",
                 f"--audit-log-path={self.audit_log}",

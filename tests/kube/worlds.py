@@ -1,4 +1,8 @@
-"""Whole systems on a real API server: real controllers and agents, simulated nodes, real time."""
+"""Whole systems on a real API server: the real processes under their shipped accounts, simulated nodes, real time.
+
+The controllers run as processes of their own (`quorate controller`); the agents run here, on simulated hosts, each with
+the token of its pod; the test itself and the kubelets are the administrator. Everything made is deleted at the end.
+"""
 
 from __future__ import annotations
 
@@ -7,38 +11,119 @@ import secrets
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from random import Random
+from dataclasses import dataclass
+from random import Random, SystemRandom
+
+import msgspec
 
 from quorate.api.crd import all_crds
-from quorate.kube.connect import transport_of
+from quorate.api.meta import Object
+from quorate.api.resources import OWN, Resource, by_kind
 from quorate.kube.kubeconfig import load
+from quorate.kube.transport import KubeTransport
 from quorate.local.api_server import ApiServer
 from quorate.local.cluster import LocalCluster, Wiring
-from quorate.local.shape import Shape
+from quorate.local.shape import NAMESPACE, Shape
 from quorate.machinery.clock import SystemClock
 from quorate.machinery.faults import FaultTransport
 from quorate.machinery.logs import Level, Logger, LogSettings, text_sink
 from quorate.verification.system.counting import CountingTransport, Writes
 from quorate.verification.system.system import System, SystemOptions
+from tests.kube.accounts import Admin, AgentIdentity
+from tests.kube.audit import Audit
+from tests.kube.processes import Processes
 from tests.kube.servers import ControlPlane
+
+CLEARED = (*OWN, *(by_kind(kind) for kind in ("StorageClass", "Node", "Pod", "Lease")))
+"""Kinds whose objects do not outlive a test."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A system and what is around it."""
+
+    system: System
+    processes: Processes
+    plane: ControlPlane
+    admin: Admin
+    audit: Audit
+    """What the API server logged since the world began."""
 
 
 @asynccontextmanager
-async def system_on(plane: ControlPlane, shape: Shape | None = None) -> AsyncGenerator[System]:
-    """A running system whose objects live on the real API server; everything it made is deleted at the end."""
+async def world_on(plane: ControlPlane, shape: Shape | None = None) -> AsyncGenerator[World]:
+    """Nodes with running agents; controllers are started by the test."""
     clock = SystemClock()
     options = SystemOptions(shape=shape or Shape(nodes=5), seed=secrets.randbelow(1 << 30))
     log = Logger(text_sink(sys.stderr, lambda epoch: f"{epoch:.3f}"), clock, LogSettings(Level.ERROR))
-    real = transport_of(load(str(plane.kubeconfig())))
-    faulty = FaultTransport(real, Random(1), clock)
+    admin = Admin(plane)
+    audit = Audit(plane.audit_log)
+    made: list[KubeTransport] = []
+
+    def agent_transport(node: str) -> KubeTransport:
+        config = load(str(plane.kubeconfig("username: nobody", "agents.kubeconfig")))
+        transport = KubeTransport(config, AgentIdentity(admin, node), clock, SystemRandom())
+        made.append(transport)
+        return transport
+
+    faulty = FaultTransport(admin.transport, Random(1), clock)
     writes = Writes()
-    transport = CountingTransport(faulty, writes)
-    wiring = Wiring(transport, clock, asyncio.get_running_loop(), log, seed=options.seed, entropy=secrets.token_bytes)
+    wiring = Wiring(
+        CountingTransport(faulty, writes),
+        clock,
+        asyncio.get_running_loop(),
+        log,
+        seed=options.seed,
+        entropy=secrets.token_bytes,
+        agent_transport=agent_transport,
+    )
     cluster = LocalCluster(options.shape, wiring)
     system = System(options, cluster, ApiServer(all_crds()), writes, faulty, clock)
-    await cluster.start()
+    processes = Processes(plane, admin)
     try:
-        yield system
+        for index, name in enumerate(options.shape.node_names()):
+            await admin.prepare_agent_pod(name)
+            await cluster.add_node(name, index)
+        yield World(system, processes, plane, admin, audit)
     finally:
+        await processes.end()
         await cluster.stop()
-        await real.close()
+        try:
+            await clear(admin)
+        finally:
+            for transport in (*made, admin.transport):
+                await transport.close()
+
+
+@asynccontextmanager
+async def system_on(plane: ControlPlane, shape: Shape | None = None) -> AsyncGenerator[World]:
+    """The same with one controller that works."""
+    async with world_on(plane, shape) as world:
+        controller = await world.processes.controller()
+        await controller.ready()
+        yield world
+
+
+class _Meta(msgspec.Struct):
+    name: str
+
+
+class _Found(msgspec.Struct):
+    metadata: _Meta
+
+
+class _List(msgspec.Struct):
+    items: list[_Found]
+
+
+async def clear(admin: Admin) -> None:
+    """Delete everything that a test may have made, finalizers or not."""
+    for resource in CLEARED:
+        namespace = NAMESPACE if resource.namespaced else ""
+        await admin.demand("DELETE", resource.path("", namespace), {"gracePeriodSeconds": 0})
+        await _strip(admin, resource, namespace)
+
+
+async def _strip(admin: Admin, resource: Resource[Object], namespace: str) -> None:
+    for item in msgspec.json.decode(await admin.demand("GET", resource.path("", namespace)), type=_List).items:
+        await admin.merge(resource.path(item.metadata.name, namespace), {"metadata": {"finalizers": None}})
