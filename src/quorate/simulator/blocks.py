@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+from collections.abc import Callable, Iterable
 from typing import Protocol, runtime_checkable
 
 BLOCK = 4096
@@ -24,6 +25,20 @@ class Structure(Protocol):
 
     @property
     def size(self) -> int: ...
+
+
+@runtime_checkable
+class WatchedStructure(Structure, Protocol):
+    """A structure that is changed in place and tells so."""
+
+    def watch(self, on_change: Callable[[], None] | None) -> None: ...
+
+
+class DiskWatcher(Protocol):
+    """Hears of every change of a disk, after it was made."""
+
+    def wrote(self, disk: MemoryDisk, blocks: Iterable[int]) -> None: ...
+    def structured(self, disk: MemoryDisk, offset: int) -> None: ...
 
 
 @runtime_checkable
@@ -54,6 +69,25 @@ class MemoryDisk:
         self._size = size
         self._contents: dict[int, int] = {}
         self._structures: dict[int, Structure] = {}
+        self._watcher: DiskWatcher | None = None
+
+    def watch(self, watcher: DiskWatcher) -> None:
+        """Tell every later change."""
+        self._watcher = watcher
+        for offset, structure in self._structures.items():
+            self._watch_structure(offset, structure)
+
+    def structures(self) -> dict[int, Structure]:
+        """All structures by offset, readable also on a failed disk (for keeping them)."""
+        return dict(self._structures)
+
+    def contents(self) -> dict[int, int]:
+        """All written blocks, readable also on a failed disk (for keeping them)."""
+        return dict(self._contents)
+
+    def content(self, block: int) -> int:
+        """What lies in a block, readable also on a failed disk; 0 outside of it."""
+        return self._contents.get(block, 0)
 
     @property
     def size(self) -> int:
@@ -62,10 +96,12 @@ class MemoryDisk:
     def resize(self, size: int) -> None:
         self._size = size
         end = size // BLOCK
-        for block in [block for block in self._contents if block >= end]:
+        beyond = [block for block in self._contents if block >= end]
+        for block in beyond:
             del self._contents[block]
-        for offset in [offset for offset in self._structures if offset >= size]:
-            del self._structures[offset]
+        if beyond and self._watcher is not None:
+            self._watcher.wrote(self, beyond)
+        self._drop_structures(size, max(self._structures, default=0) + 1)
 
     def read(self, block: int) -> int:
         self._check(block)
@@ -74,6 +110,8 @@ class MemoryDisk:
     def write(self, block: int, value: int) -> None:
         self._check(block)
         self._contents[block] = value
+        if self._watcher is not None:
+            self._watcher.wrote(self, (block,))
         if self._structures:
             self._drop_structures(block * BLOCK, (block + 1) * BLOCK)
 
@@ -87,8 +125,11 @@ class MemoryDisk:
 
     def erase(self, start: int, end: int) -> None:
         """Zeroes ``[start, end)``; what was there is gone, structures included."""
-        for block in self.written(start, end):
+        erased = self.written(start, end)
+        for block in erased:
             del self._contents[block]
+        if self._watcher is not None:
+            self._watcher.wrote(self, erased)
         self._drop_structures(start * BLOCK, end * BLOCK)
 
     def structure(self, offset: int) -> Structure | None:
@@ -103,10 +144,21 @@ class MemoryDisk:
             self._structures.pop(offset, None)
         else:
             self._structures[offset] = structure
+            self._watch_structure(offset, structure)
+        self._tell_structure(offset)
 
     def _drop_structures(self, start: int, end: int) -> None:
         for offset in [offset for offset in self._structures if start <= offset < end]:
             del self._structures[offset]
+            self._tell_structure(offset)
+
+    def _watch_structure(self, offset: int, structure: Structure) -> None:
+        if self._watcher is not None and isinstance(structure, WatchedStructure):
+            structure.watch(lambda: self._tell_structure(offset))
+
+    def _tell_structure(self, offset: int) -> None:
+        if self._watcher is not None:
+            self._watcher.structured(self, offset)
 
     def _check(self, block: int) -> None:
         if self.failed:

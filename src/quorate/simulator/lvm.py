@@ -16,6 +16,7 @@ from quorate.simulator.lvm_model import DEFAULT_EXTENT, PV_HEADER, Kind, Logical
 from quorate.simulator.result import Result
 
 PROGRAMS = frozenset({"lvm", *VALUED})
+READING = frozenset({"lvs", "vgs", "pvs"})
 
 
 class Lvm:
@@ -23,7 +24,9 @@ class Lvm:
 
     def __init__(self, node: str) -> None:
         self.state = LvmState(node)
-        self._sizes: dict[str, int] = {}
+        self.sizes: dict[str, int] = {}
+        """Disks of the machine, whether given to LVM or not."""
+        self.on_change: Callable[[], None] | None = None
         self._commands: dict[str, Callable[[Arguments], str | Result]] = {
             "lvcreate": self._lvcreate,
             "lvextend": self._lvextend,
@@ -45,15 +48,21 @@ class Lvm:
 
     def add_disk(self, path: str, size: int) -> None:
         """A disk of the machine that LVM may be given, or a known one that grew."""
-        self._sizes[path] = size
+        self.sizes[path] = size
 
     def add_group(self, name: str, size: int, *, disk: str = "", extent_size: int = DEFAULT_EXTENT) -> VolumeGroup:
         """A volume group with at least ``size`` bytes of extents on a disk of its own."""
         path = disk or f"/dev/disk-{name}"
         extents = -(-size // extent_size)
         self.add_disk(path, extents * extent_size + PV_HEADER)
-        self.state.create_physical(path, self._sizes[path])
-        return self.state.create_group(name, (path,), extent_size)
+        self.state.create_physical(path, self.sizes[path])
+        group = self.state.create_group(name, (path,), extent_size)
+        self._changed()
+        return group
+
+    def _changed(self) -> None:
+        if self.on_change is not None:
+            self.on_change()
 
     def device(self, path: str) -> BlockDevice | None:
         """The device of ``/dev/<vg>/<lv>`` or ``/dev/mapper/<vg>-<lv>``; None when no such volume is active."""
@@ -86,6 +95,8 @@ class Lvm:
             outcome = handler(parse(command, words))
         except LvmError as error:
             return Result(error.exit_code, "", f"  {error.text}\n")
+        if command not in READING:
+            self._changed()
         return outcome if isinstance(outcome, Result) else Result(0, outcome)
 
     # --- logical volumes ---------------------------------------------------------------------------------------
@@ -217,7 +228,7 @@ class Lvm:
 
     def _pvcreate(self, arguments: Arguments) -> str:
         path = arguments.only("pvcreate")
-        size = self._sizes.get(path)
+        size = self.sizes.get(path)
         if size is None:
             raise LvmError(f"No device found for {path}.")
         self.state.create_physical(path, size)
@@ -228,7 +239,7 @@ class Lvm:
         pv = self.state.physical.get(path)
         if pv is None:
             raise LvmError(f'Failed to find physical volume "{path}".')
-        pv.size = max(pv.size, self._sizes.get(path, pv.size))
+        pv.size = max(pv.size, self.sizes.get(path, pv.size))
         return f'  Physical volume "{path}" changed\n'
 
     def _pvremove(self, arguments: Arguments) -> str:
@@ -246,8 +257,8 @@ class Lvm:
             raise LvmError("Please enter physical volume name(s)", 3)
         name, *disks = arguments.positional
         for disk in disks:
-            if disk not in self.state.physical and disk in self._sizes:
-                self.state.create_physical(disk, self._sizes[disk])
+            if disk not in self.state.physical and disk in self.sizes:
+                self.state.create_physical(disk, self.sizes[disk])
         extent = parse_size(arguments.value("-s")) if arguments.value("-s") else DEFAULT_EXTENT
         self.state.create_group(name, tuple(disks), extent, arguments.values("--addtag"))
         return f'  Volume group "{name}" successfully created\n'
@@ -255,8 +266,8 @@ class Lvm:
     def _vgextend(self, arguments: Arguments) -> str:
         name, *disks = arguments.positional
         for disk in disks:
-            if disk not in self.state.physical and disk in self._sizes:
-                self.state.create_physical(disk, self._sizes[disk])
+            if disk not in self.state.physical and disk in self.sizes:
+                self.state.create_physical(disk, self.sizes[disk])
         self.state.extend_group(self.state.group(name), tuple(disks))
         return f'  Volume group "{name}" successfully extended\n'
 

@@ -252,7 +252,9 @@ class LvmState:
 
     def _refuse_existing(self, group: VolumeGroup, name: str) -> None:
         if group.failed:
-            raise LvmError(f"Error writing device of {group.name}: Input/output error\n  Failed to write VG {group.name}.")
+            raise LvmError(
+                f"Error writing device of {group.name}: Input/output error\n  Failed to write VG {group.name}."
+            )
         if name in group.volumes:
             raise LvmError(f'Logical Volume "{name}" already exists in volume group "{group.name}"')
 

@@ -7,6 +7,7 @@ used metadata.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,6 +40,11 @@ class PeerEntry:
     exists: bool = False  # proven to be part of the cluster
     outdated: bool = False
     connected: bool = False
+    on_change: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+        notify(self)
 
     @property
     def known(self) -> bool:
@@ -48,6 +54,13 @@ class PeerEntry:
     @property
     def unused(self) -> bool:
         return not self.known and not self.outdated and not self.connected
+
+
+def notify(watched: PeerEntry | Metadata) -> None:
+    """Tell whoever watches that something was set; nobody does while it is being built."""
+    on_change: Callable[[], None] | None = getattr(watched, "on_change", None)
+    if on_change is not None:
+        on_change()
 
 
 def _entries() -> list[PeerEntry]:
@@ -74,6 +87,17 @@ class Metadata:
     members: frozenset[int] = frozenset()
     effective_blocks: int = 0  # last agreed size; 0 until some disk was UpToDate (Z2)
     device_uuid: int = 0
+    on_change: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+        notify(self)
+
+    def watch(self, on_change: Callable[[], None] | None) -> None:
+        """Hear of every later change, those of peers and bitmaps included."""
+        for part in (*self.peers, *self.bitmaps):
+            object.__setattr__(part, "on_change", on_change)
+        object.__setattr__(self, "on_change", on_change)
 
     def __post_init__(self) -> None:
         if not self.bitmaps:
@@ -98,8 +122,7 @@ class Metadata:
             return
         if any(entry.bitmap_uuid == uuid for entry in self.peers):
             return
-        self.history.insert(0, uuid)
-        del self.history[HISTORY:]
+        self.history = [uuid, *self.history][:HISTORY]
 
     def flags(self) -> int:
         value = CONSISTENT * self.consistent | WAS_UP_TO_DATE * self.was_up_to_date

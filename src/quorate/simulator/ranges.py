@@ -7,18 +7,19 @@ A bitmap of a volume is either nearly empty or nearly full, so ranges make the o
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 
 class BlockRanges:
     """A mutable set of block numbers; every operation keeps the ranges sorted, disjoint and merged."""
 
-    __slots__ = ("_count", "_ends", "_starts")
+    __slots__ = ("_count", "_ends", "_starts", "on_change")
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._count = 0
+        self.on_change: Callable[[], None] | None = None
         for start, end in ranges:
             self.add(start, end)
 
@@ -56,6 +57,8 @@ class BlockRanges:
         self._starts.clear()
         self._ends.clear()
         self._count = 0
+        if self.on_change is not None:
+            self.on_change()
 
     def add(self, start: int, end: int) -> int:
         """Adds ``[start, end)`` and answers how many blocks were not in the set before."""
@@ -72,6 +75,8 @@ class BlockRanges:
         self._starts[low:high] = [start]
         self._ends[low:high] = [end]
         self._count += end - start
+        if self.on_change is not None and self._count != before:
+            self.on_change()
         return self._count - before
 
     def discard(self, start: int, end: int) -> int:
@@ -98,6 +103,8 @@ class BlockRanges:
                 self._count += last - end
         self._starts[low:high] = starts
         self._ends[low:high] = ends
+        if self.on_change is not None and self._count != before:
+            self.on_change()
         return before - self._count
 
     def update(self, other: BlockRanges) -> None:
