@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from quorate.agent.broker import Broker
-from quorate.agent.connects import Connects
 from quorate.agent.converge import Converger, Outcome
 from quorate.agent.host import CommandResult
 from quorate.agent.intended import IntendedDisk, Settings, compute_intended, kernel_name, new_device_uuid
+from quorate.agent.patience import Patience
 from quorate.api.common import Address, Endpoint
 from quorate.api.drbd_resource import DRBDResource, DRBDResourceSpec, Peer, PeerPath
 from quorate.api.meta import ObjectMeta
@@ -114,7 +114,7 @@ def machine(cluster: Cluster, name: str, *, size: int = 20 * MIB, settings: Sett
     log = silent(clock)
     host = WatchedHost(cluster, name)
     broker = Broker(host, clock, log)
-    return Machine(host, broker, Converger(broker, Connects(clock), settings or Settings(), log), "/dev/vg/lv")
+    return Machine(host, broker, Converger(broker, Patience(clock), settings or Settings(), log), "/dev/vg/lv")
 
 
 class WatchedHost:

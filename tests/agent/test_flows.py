@@ -44,15 +44,15 @@ async def configured(world: World, node_id: int = 0) -> None:
     await becomes(world, "True", "Configured", node_id)
 
 
-async def create(world: World, **changes: object) -> None:
+async def create(world: World, *, quorum: int = 32, redundancy: int = 32) -> None:
     await world.client.create(world.volume("n0", "rv-0-disk"))
-    await world.client.create(world.resource(0, **changes))
+    await world.client.create(world.resource(0, quorum=quorum, quorum_minimum_redundancy=redundancy))
     await configured(world)
 
 
 async def with_data(world: World) -> None:
     """A single UpToDate replica."""
-    await create(world, quorum=1, quorum_minimum_redundancy=1)
+    await create(world, quorum=1, redundancy=1)
     ended = await world.operate("formation", 0, "CreateNewUUID", CreateNewUUID(clear_bitmap=True))
     assert ended.status.phase == Phase.SUCCEEDED, ended.status.message
 
@@ -145,7 +145,7 @@ def test_maintenance_only_observes_and_holds_deletion() -> None:
         status = (await world.drbdr(0)).status
         assert status.disk_state == "UpToDate"
         assert status.active_configuration is not None
-        assert status.active_configuration.quorum_policy == "majority"
+        assert (status.active_configuration.quorum_policy, status.active_configuration.quorum) == ("number", 1)
         await world.client.delete(await world.drbdr(0))
         await asyncio.sleep(30)
         assert NAME in kernel(world)
@@ -439,7 +439,7 @@ def test_an_operation_on_nothing_fails() -> None:
 
 def test_a_forced_promotion_declares_the_only_copy_current() -> None:
     async def story(world: World) -> None:
-        await create(world, quorum=1, quorum_minimum_redundancy=0)
+        await create(world, quorum=1, redundancy=0)
         annotations = {"sds-replicated-volume.deckhouse.io/confirm-data-loss": "rv-0"}
         ended = await world.operate("force", 0, "ForcePrimary", annotations=annotations)
         assert ended.status.phase == Phase.SUCCEEDED, ended.status.message

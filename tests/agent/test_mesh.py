@@ -10,6 +10,7 @@ from quorate.api import conditions
 from quorate.api.drbd_resource import Peer
 from quorate.api.quantity import Quantity
 from quorate.api.value import replace
+from quorate.simulator.result import OK
 from tests.agent.mesh import KERNEL_NAME, Writer, configured, contents, first_data, form, join, promote, stands
 from tests.agent.world import SIZE, World, run_world
 
@@ -422,5 +423,73 @@ def test_an_agent_killed_after_any_number_of_commands_finishes_its_work(after: i
             return (await world.drbdr(2)).status.disk_state == "UpToDate"
 
         await world.eventually(synchronised, "the third replica is UpToDate")
+
+    run_world(story)
+
+
+def test_a_refused_promotion_is_told_repeated_patiently_and_succeeds_with_quorum() -> None:
+    async def story(world: World) -> None:
+        await form(world)
+        await first_data(world, 0, 0, 1, 2)
+        await world.crash("n1")
+        await world.crash("n2")
+
+        async def lost() -> bool:
+            return (await world.drbdr(0)).status.quorum is False
+
+        await world.eventually(lost, "quorum is lost")
+        await world.edit(0, role="Primary")
+
+        async def told() -> bool:
+            return await reason(world, 0) == "PrimaryFailed"
+
+        await world.eventually(told, "the refusal is told")
+        started = world.agents["n0"].broker.state().started
+        await asyncio.sleep(60)
+        assert world.agents["n0"].broker.state().started - started < 40
+        world.boot("n1")
+
+        async def promoted() -> bool:
+            active = (await world.drbdr(0)).status.active_configuration
+            return active is not None and active.role == "Primary" and await configured(world, 0)
+
+        await world.eventually(promoted, "promoted with quorum")
+
+    run_world(story)
+
+
+def test_a_device_that_is_open_is_demoted_once_it_is_closed() -> None:
+    async def story(world: World) -> None:
+        await form(world)
+        await first_data(world, 0, 0, 1, 2)
+        await promote(world, 0)
+        writer = Writer(world, 0)
+        await world.edit(0, role="Secondary")
+
+        async def told() -> bool:
+            return await reason(world, 0) == "SecondaryFailed"
+
+        await world.eventually(told, "the refusal is told")
+        await asyncio.sleep(100)
+        writer.close()
+
+        async def demoted() -> bool:
+            active = (await world.drbdr(0)).status.active_configuration
+            return active is not None and active.role == "Secondary" and await configured(world, 0)
+
+        await world.eventually(demoted, "demoted at once when closed", within=5)
+
+    run_world(story)
+
+
+def test_verify_compares_with_every_peer_and_tells_what_differs() -> None:
+    async def story(world: World) -> None:
+        await form(world)
+        await first_data(world, 0, 0, 1, 2)
+        # The simulated kernel compares nothing (no recording covers it); it accepts the command and is done at once.
+        world.cluster.host("n0").fail["verify"] = OK
+        ended = await world.operate("compare", 0, "Verify")
+        assert ended.status.phase == "Succeeded", ended.status.message
+        assert "2 peers compared" in ended.status.message
 
     run_world(story)

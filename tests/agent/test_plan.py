@@ -223,8 +223,50 @@ def test_a_lower_q_is_written_after_peers_are_gone() -> None:
 
 def test_majority_is_written_last_and_a_raise_stands_as_a_number_before() -> None:
     now = actual(quorum="1", redundancy="1")
-    plan = compute_plan(seen(now), intended(drbdr(0, peers=[peer(1)], quorum=2, redundancy=1)))
+    mesh = drbdr(0, peers=[peer(1), peer(2, diskful=False)], quorum=2, redundancy=1)
+    plan = compute_plan(seen(now), intended(mesh))
     assert position(plan, "--quorum=2") < position(plan, "new-peer") < position(plan, "--quorum=majority")
+
+
+TIE = {"device": {**PEER_OPTIONS, "bitmap": False}, "disk_state": "Diskless"}
+
+
+def test_majority_is_pinned_to_a_number_before_a_voter_goes() -> None:
+    now = actual(actual_peer(1), actual_peer(2), actual_peer(3, **TIE), quorum="majority", redundancy="1")
+    mesh = drbdr(0, peers=[peer(1), peer(3, diskful=False)], quorum=2, redundancy=1)
+    plan = compute_plan(seen(now), intended(mesh))
+    assert position(plan, "--quorum=2") < position(plan, "disconnect") < position(plan, "--quorum=majority")
+
+
+def test_a_tie_breaker_loses_its_vote_first_and_regains_it_last() -> None:
+    silent = {**TIE, "device": {**PEER_OPTIONS, "bitmap": False, "peer-tiebreaker": False}}
+    voting = actual(actual_peer(1), actual_peer(3, **TIE), quorum="majority", redundancy="1")
+    suspended = actual(actual_peer(1), actual_peer(3, **silent), quorum="2", redundancy="1")
+    off = [peer(1), peer(2), peer(3, diskful=False, tie_breaker=False)]
+    lost = compute_plan(seen(voting), intended(drbdr(0, peers=off, quorum=2, redundancy=1)))
+    assert lines(lost)[:2] == [
+        f"drbdsetup resource-options {NAME} --quorum=2",
+        f"drbdsetup peer-device-options {NAME} 3 0 --peer-tiebreaker=no",
+    ]
+    assert position(lost, "--peer-tiebreaker=no") < position(lost, "new-peer")
+    on = [peer(1), peer(2), peer(3, diskful=False)]
+    gained = compute_plan(seen(suspended), intended(drbdr(0, peers=on, quorum=2, redundancy=1)))
+    assert lines(gained)[-2:] == [
+        f"drbdsetup resource-options {NAME} --quorum=majority",
+        f"drbdsetup peer-device-options {NAME} 3 0 --peer-tiebreaker=yes",
+    ]
+
+
+def test_without_the_kernel_option_a_tie_breaker_is_hidden_first() -> None:
+    hidden = [peer(1), peer(2), peer(3, diskful=False, remote_read=False)]
+    now = actual(actual_peer(1), actual_peer(3, **TIE), quorum="majority", redundancy="1")
+    plan = compute_plan(seen(now), intended(drbdr(0, peers=hidden, quorum=2, redundancy=1)))
+    assert position(plan, "--allow-remote-read=no") < position(plan, "new-peer")
+
+
+def test_a_refused_role_waits() -> None:
+    now = seen(actual(), held_role=True)
+    assert compute_plan(now, intended(drbdr(0, primary=True))).done
 
 
 def test_the_role_is_the_last_step() -> None:
@@ -247,8 +289,12 @@ def test_the_role_is_the_last_step() -> None:
         (2, 3, "static", "2"),
     ],
 )
-def test_how_q_is_written(quorum: int, voters: int, mode: str, text: str) -> None:
-    assert compute_quorum_text(quorum, voters, Settings(voter_mode=mode)) == text
+def test_how_q_is_written_beside_a_tie_breaker(quorum: int, voters: int, mode: str, text: str) -> None:
+    assert compute_quorum_text(quorum, voters, Settings(voter_mode=mode), beside_tie_breaker=True) == text
+
+
+def test_without_a_tie_breaker_q_is_a_number() -> None:
+    assert compute_quorum_text(2, 3, Settings(), beside_tie_breaker=False) == "2"
 
 
 def test_static_voters_are_asked_for_on_the_patched_module() -> None:
@@ -262,7 +308,7 @@ def test_static_voters_are_asked_for_on_the_patched_module() -> None:
 
 def test_a_new_peer_has_its_options_before_it_connects() -> None:
     mesh = drbdr(0, peers=[peer(2, diskful=False, tie_breaker=False)], quorum=1, redundancy=1)
-    plan = compute_plan(seen(actual(quorum="majority", redundancy="1")), intended(mesh))
+    plan = compute_plan(seen(actual(quorum="1", redundancy="1")), intended(mesh))
     assert verbs(plan) == ["new-peer", "peer-device-options", "new-path", "connect"]
     assert "--bitmap=no --peer-tiebreaker=no" in lines(plan)[1]
     assert "--rr-conflict=retry-connect" in lines(plan)[0]
@@ -273,7 +319,7 @@ def test_a_new_peer_has_its_options_before_it_connects() -> None:
 def test_only_differing_options_are_written() -> None:
     odd = actual_peer(1, net={**NET, "allow-remote-read": False}, device={**PEER_OPTIONS, "c-max-rate": "100k"})
     mesh = drbdr(0, peers=[peer(1)], quorum=2, redundancy=1)
-    plan = compute_plan(seen(actual(odd, quorum="majority", redundancy="1")), intended(mesh))
+    plan = compute_plan(seen(actual(odd, quorum="2", redundancy="1")), intended(mesh))
     assert lines(plan) == [
         f"drbdsetup net-options {NAME} 1 --allow-remote-read=yes",
         f"drbdsetup peer-device-options {NAME} 1 0 --c-max-rate=625000k",
@@ -283,7 +329,7 @@ def test_only_differing_options_are_written() -> None:
 def test_a_kernel_without_peer_tiebreaker_is_left_alone_while_the_default_is_wanted() -> None:
     options = {name: value for name, value in PEER_OPTIONS.items() if name != "peer-tiebreaker"}
     mesh = drbdr(0, peers=[peer(1)], quorum=2, redundancy=1)
-    now = actual(actual_peer(1, device=options), quorum="majority", redundancy="1")
+    now = actual(actual_peer(1, device=options), quorum="2", redundancy="1")
     assert compute_plan(seen(now), intended(mesh)).done
 
 
@@ -292,7 +338,7 @@ def test_a_kernel_without_peer_tiebreaker_is_left_alone_while_the_default_is_wan
     [("StandAlone", False, True), ("StandAlone", True, False), ("Connecting", False, False)],
 )
 def test_connect_only_from_standalone_and_not_too_often(state: str, held: bool, connects: bool) -> None:
-    now = actual(actual_peer(1, connection_state=state), quorum="majority", redundancy="1")
+    now = actual(actual_peer(1, connection_state=state), quorum="2", redundancy="1")
     observation = seen(now, held_connects=frozenset({1} if held else ()))
     plan = compute_plan(observation, intended(drbdr(0, peers=[peer(1)], quorum=2, redundancy=1)))
     assert ("connect" in verbs(plan)) is connects
@@ -304,7 +350,7 @@ def test_a_wrong_path_stays_while_it_carries_the_traffic() -> None:
     mesh = intended(drbdr(0, peers=[peer(1)], quorum=2, redundancy=1))
 
     def plan(*paths: ActualPath) -> list[str]:
-        now = actual(actual_peer(1, paths=paths), quorum="majority", redundancy="1")
+        now = actual(actual_peer(1, paths=paths), quorum="2", redundancy="1")
         return [line.removeprefix("drbdsetup ").removesuffix("") for line in lines(compute_plan(seen(now), mesh))]
 
     assert plan(wrong) == [f"new-path {NAME} 1 10.0.0.1:7000 10.0.0.2:7000"]

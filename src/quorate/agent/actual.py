@@ -150,6 +150,8 @@ class Observation:
     """Peers whose plain disconnect was refused in this pass."""
     forgotten: frozenset[int] = field(default_factory=frozenset[int])
     """Peers that were forgotten in this pass."""
+    held_role: bool = False
+    """A change of role was refused and nothing that matters changed since: the next attempt waits."""
     forget_all_others: bool = False
     """The quorum flag hints at voters nobody configured: forget every node id the spec does not name."""
 

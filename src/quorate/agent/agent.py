@@ -14,7 +14,6 @@ from random import Random
 from quorate.agent import node_report
 from quorate.agent.addresses import Ports
 from quorate.agent.broker import Breaker, Broker
-from quorate.agent.connects import Connects
 from quorate.agent.converge import Converger
 from quorate.agent.host import Host
 from quorate.agent.intended import PREFIX, Settings
@@ -25,6 +24,7 @@ from quorate.agent.lvm import volume as lvm_volume
 from quorate.agent.lvm.answers import LvmAnswers
 from quorate.agent.operation import controller as operations
 from quorate.agent.operation.execute import OperationAnswers
+from quorate.agent.patience import Patience
 from quorate.agent.resource import controller as resources
 from quorate.agent.resource.answers import ResourceAnswers
 from quorate.api.drbd_resource import DRBDResource
@@ -138,8 +138,7 @@ class Agent:
             self._log.warning("no complete event dump yet; the kernel's ports are not known")
 
     def _build(self, facts: KernelFacts | None, settings: Settings) -> Manager:
-        connects = Connects(self._clock)
-        converger = Converger(self.broker, connects, settings, self._log)
+        converger = Converger(self.broker, Patience(self._clock), settings, self._log)
         resource_answers = ResourceAnswers(self.broker, converger, self.ports)
         operation_answers = OperationAnswers(self.broker)
         specs: list[AnySpec] = [

@@ -8,7 +8,9 @@ Guarantees:
 * the first refused command ends the round; it is reported with the kernel's words;
 * a revision is in force only when the kernel's quorum flag is one its own rule allows for what this node sees
   (decision 5). A flag that stayed at "no quorum" although everything is there is woken by writing q again, higher first
-  and then as it was, which never gives quorum to anybody who should not have it (S9).
+  and then as it was, which never gives quorum to anybody who should not have it (S9);
+* PrimaryFailed and SecondaryFailed are told only when everything else is as intended and in force: a node that waits for
+  quorum must be able to confirm its configuration.
 """
 
 from __future__ import annotations
@@ -19,16 +21,18 @@ from quorate.agent import commands
 from quorate.agent.actual import ActualResource, Observation
 from quorate.agent.broker import Broker, CommandUnavailable
 from quorate.agent.commands import Command, MakeLink, RemoveLink, Step
-from quorate.agent.connects import Connects
 from quorate.agent.intended import Intended, Settings
 from quorate.agent.minors import Minors
 from quorate.agent.observe import ObservationFailed, observe_resource, probe_disk
+from quorate.agent.patience import Patience
 from quorate.agent.plan import Problem, compute_plan
 from quorate.agent.quorum_flag import Verdict, compute_verdict
+from quorate.api.common import DrbdRole
 from quorate.api.drbd_resource import ConfiguredCondition as Reason
 from quorate.machinery.logs import Logger
 
 ROUNDS = 12
+ROLE_REASONS = (Reason.PRIMARY_FAILED, Reason.SECONDARY_FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,11 @@ class _Pass:
 class Converger:
     """Runs passes; one per resource at a time (the controller's queue sees to that, the broker's lock as well)."""
 
-    def __init__(self, broker: Broker, connects: Connects, settings: Settings, log: Logger) -> None:
+    def __init__(self, broker: Broker, patience: Patience, settings: Settings, log: Logger) -> None:
         self._log = log
         self._broker = broker
         self._minors = Minors(broker.host)
-        self._connects = connects
+        self._patience = patience
         self._settings = settings
 
     async def observe(self, name: str) -> Outcome:
@@ -102,8 +106,11 @@ class Converger:
                 plan = replace(plan, steps=nudge)
             before = plan.steps
             problem = await self._run_steps(intended, plan.steps, memory)
-            if problem is not None:
+            if problem is not None and problem.reason not in ROLE_REASONS:
                 return await self._after_failure(intended, (problem, *plan.problems), memory)
+            if problem is not None and actual is not None:
+                # The role comes last: what else there is to say about the state is said first, in the next round.
+                self._patience.role_refused(actual, problem)
         stuck = Problem(Reason.FAILED, f"still not as intended after {ROUNDS} rounds")
         return self._outcome(True, actual, (stuck,), memory)
 
@@ -124,7 +131,8 @@ class Converger:
             probe=probe,
             free_minor=self._minors.free_for(intended.name) if intended.up and volume is None else 0,
             discard_granularity=_discard_granularity(self._broker, disk.device) if disk else 0,
-            held_connects=self._connects.held(intended.name, actual),
+            held_connects=self._patience.held_connects(intended.name, actual),
+            held_role=self._patience.held_role(actual) is not None,
             refused_disconnects=frozenset(memory.refused),
             forgotten=frozenset(memory.forgotten),
             forget_all_others=memory.forgot_others,
@@ -177,11 +185,13 @@ class Converger:
             case "forget-peer":
                 memory.forgotten.add(int(step.argv[3]))
             case "connect":
-                self._connects.attempted(intended.name, int(step.argv[3]))
+                self._patience.connect_accepted(intended.name, int(step.argv[3]))
             case "write-dev-uuid":
                 memory.device_uuid = step.argv[-1]
             case "new-minor" | "down":
                 self._minors.settle(intended.name)
+            case "primary" | "secondary":
+                self._patience.role_settled(intended.name)
             case _:
                 pass
 
@@ -226,6 +236,10 @@ class Converger:
         verdict = self._verdict(actual)
         if verdict is not None and not verdict.enforced and intended.up:
             problems = (*problems, Problem(Reason.QUORUM_NOT_ENFORCED, describe(verdict)))
+        if actual is None or not _role_differs(actual, intended):
+            self._patience.role_settled(intended.name)
+        elif (refused := self._patience.held_role(actual)) is not None:
+            problems = (*problems, refused)
         return replace(self._outcome(True, actual, problems, memory), soft=soft)
 
     def _outcome(
@@ -239,7 +253,7 @@ class Converger:
             ran=memory.ran,
             device_uuid=memory.device_uuid,
             busy_port=memory.busy_port,
-            wait=self._connects.wait(actual) if actual else None,
+            wait=self._patience.wait(actual) if actual else None,
         )
 
     def _verdict(self, actual: ActualResource | None) -> Verdict | None:
@@ -254,6 +268,10 @@ def describe(verdict: Verdict) -> str:
         f"the kernel says {says}, but {tally.visible} of {tally.voters} voters are visible and {tally.up_to_date} are"
         " UpToDate; the stored thresholds are not in force yet"
     )
+
+
+def _role_differs(actual: ActualResource, intended: Intended) -> bool:
+    return intended.up and intended.primary != (actual.role == DrbdRole.PRIMARY)
 
 
 def _problem_of(error: ObservationFailed | CommandUnavailable) -> Problem:

@@ -54,6 +54,9 @@ class IntendedPeer:
     """Options of the peer device; set before connecting (T4)."""
     bitmap: bool
     votes: bool
+    """A voter: keeps a bitmap slot and is visible to quorum."""
+    breaks_ties: bool = False
+    """A tie-breaker whose vote counts: diskless, visible to quorum, not suspended."""
     pause_sync: bool = False
     paths: tuple[IntendedPath, ...] = ()
 
@@ -144,6 +147,7 @@ def compute_intended(
     peers = tuple(_peer(resource, peer, addresses, settings) for peer in spec.peers)
     quorum = spec.quorum or 0
     voters = sum(1 for peer in peers if peer.votes) + (1 if _votes(resource) else 0)
+    beside_tie_breaker = any(peer.breaks_ties for peer in peers)
     options = RESOURCE_OPTIONS + ((("quorum-dynamic-voters", "no"),) if settings.static else ())
     return Intended(
         name=name,
@@ -152,7 +156,7 @@ def compute_intended(
         up=up,
         options=options,
         quorum=quorum,
-        quorum_text=compute_quorum_text(quorum, voters, settings),
+        quorum_text=compute_quorum_text(quorum, voters, settings, beside_tie_breaker=beside_tie_breaker),
         redundancy=spec.quorum_minimum_redundancy or 0,
         diskless=spec.type == "Diskless",
         disk=disk,
@@ -166,12 +170,13 @@ def compute_intended(
     )
 
 
-def compute_quorum_text(quorum: int, voters: int, settings: Settings) -> str:
-    """How q is written (decision 15): with dynamic voters a number beside a tie-breaker has no failover (X0a),
-    `majority` has (X8a), so `majority` stands wherever it means the same number."""
+def compute_quorum_text(quorum: int, voters: int, settings: Settings, *, beside_tie_breaker: bool) -> str:
+    """How q is written (decision 15): with dynamic voters a number beside a tie-breaker has no failover (X0a), `majority`
+    has (X8a), so there `majority` stands where it means the same number. Everywhere else the number stands: it does not
+    sink with the voters, which is what the model checker has checked."""
     if quorum == 0:
         return "off"
-    if not settings.static and voters and quorum == majority(voters):
+    if beside_tie_breaker and not settings.static and voters and quorum == majority(voters):
         return "majority"
     return str(quorum)
 
@@ -209,6 +214,7 @@ def _peer(resource: DRBDResource, peer: Peer, addresses: tuple[Address, ...], se
         device=(("bitmap", _yes(diskful)), ("peer-tiebreaker", _yes(peer.tie_breaker)), *PEER_DEVICE_OPTIONS),
         bitmap=diskful,
         votes=diskful and peer.allow_remote_read,
+        breaks_ties=not diskful and peer.allow_remote_read and peer.tie_breaker,
         pause_sync=peer.pause_sync,
         paths=paths,
     )

@@ -2,8 +2,10 @@
 
 Theory of operation
 
-* Order of facts/agent 1.7: resource, options, minor, link, disk, peers, size, role. One change: q and qmr are raised
-  before the peers are touched and lowered after (decision 5), so that in between the stricter of the two holds.
+* Order of facts/agent 1.7: resource, options, minor, link, disk, peers, size, role. One change: what makes this node
+  stricter (a higher q or qmr, a tie-breaker losing its vote) comes before the peers are touched, what makes it laxer
+  comes after (decision 5), so that in between the stricter of the two holds. `majority` sinks with the peers: before a
+  voter goes, a number of the same value is written. The model checker runs this order (`verification/agent.py`).
 * A plan is valid for the observation it was made from. `attach` is planned only where `show` and `status` both say
   "no disk", the metadata tool itself just found the disk free, and used metadata got its log applied: a second attach
   of an attached minor can crash the node (S15b), and unclean metadata is refused (165).
@@ -25,7 +27,7 @@ from quorate.agent.commands import Command, MakeLink, RemoveLink, Step
 from quorate.agent.intended import Intended, IntendedDisk
 from quorate.agent.parsers.metadata import Metadata
 from quorate.agent.parsers.show import Options, text
-from quorate.agent.plan_peers import plan_forgotten_peers, plan_peers, plan_removed_peers
+from quorate.agent.plan_peers import loses_voters, plan_forgotten_peers, plan_peers, plan_removed_peers, plan_votes
 from quorate.agent.quorum_flag import compute_threshold
 from quorate.api.common import DiskState, DrbdRole
 from quorate.api.drbd_resource import ConfiguredCondition as Reason
@@ -89,7 +91,7 @@ def _plan_new_resource(intended: Intended) -> tuple[Step, ...]:
 
 
 def _plan_existing(observation: Observation, actual: ActualResource, volume: ActualVolume, intended: Intended) -> Plan:
-    first = _plan_options_first(actual, intended)
+    first = (*_plan_options_first(actual, intended), *plan_votes(actual, intended, gained=False))
     device = f"/dev/drbd{volume.minor}"
     link = (MakeLink(intended.link, device),) if observation.link != device else ()
     disk = _plan_disk(observation, volume, intended)
@@ -102,8 +104,9 @@ def _plan_existing(observation: Observation, actual: ActualResource, volume: Act
     )
     last = (
         *_plan_options_last(actual, intended),
+        *plan_votes(actual, intended, gained=True),
         *_plan_size(volume, intended),
-        *_plan_role(actual, intended),
+        *(() if observation.held_role else _plan_role(actual, intended)),
     )
     # A disk that must not be touched keeps nothing else from being done: a demotion or a lower q may be urgent.
     return Plan((*first, *link, *disk.steps, *peers, *last), disk.problems)
@@ -126,7 +129,8 @@ def _plan_options_first(actual: ActualResource, intended: Intended) -> tuple[Ste
 def _plan_options_last(actual: ActualResource, intended: Intended) -> tuple[Step, ...]:
     """What becomes looser, after the peers are as intended."""
     options: list[tuple[str, str]] = []
-    if actual.quorum_option != intended.quorum_text and _stricter_quorum(actual, intended) != intended.quorum_text:
+    written = _stricter_quorum(actual, intended) or actual.quorum_option
+    if written != intended.quorum_text:
         options.append(("quorum", intended.quorum_text))
     if _redundancy_changes(actual, intended) and intended.redundancy < _number(actual.redundancy_option):
         options.append(("quorum-minimum-redundancy", intended.redundancy_text))
@@ -134,14 +138,13 @@ def _plan_options_last(actual: ActualResource, intended: Intended) -> tuple[Step
 
 
 def _stricter_quorum(actual: ActualResource, intended: Intended) -> str:
-    """What to write before the peers: the number, when it is higher than what the kernel asks for now; empty otherwise.
-
-    `majority` is written last in any case: with the peers of before it may mean less than the published number.
-    """
-    if actual.quorum_option == intended.quorum_text:
-        return ""
+    """What to write before the peers: a number, when it is higher than what the kernel asks for now or when `majority`
+    would sink meanwhile; empty otherwise. `majority` itself is written last in any case."""
     current = compute_threshold(actual.quorum_option, count_voters(actual))
-    if intended.quorum > current or (actual.quorum_option == "majority" and intended.quorum == current):
+    if actual.quorum_option == "majority" and (intended.quorum_text != "majority" or loses_voters(actual, intended)):
+        pinned = max(intended.quorum, current)
+        return str(pinned) if pinned else ""
+    if actual.quorum_option != intended.quorum_text and intended.quorum > current:
         return str(intended.quorum)
     return ""
 

@@ -14,6 +14,7 @@ from quorate.api.common import ConnectionState
 _SIZE = re.compile(r"(\d+)([skKmMgG])")
 _UNITS = {"s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 MAX_NODE_ID = 31
+VOTE_OPTIONS = ("allow-remote-read", "peer-tiebreaker")
 COMPARED_WITHOUT_CASE = frozenset({"cram-hmac-alg"})
 
 
@@ -24,6 +25,27 @@ def plan_peers(actual: ActualResource, intended: Intended, held: frozenset[int])
         current = actual.peer(peer.node_id)
         steps += _plan_new_peer(intended, peer) if current is None else _plan_peer(intended, peer, current, held)
     return tuple(steps)
+
+
+def plan_votes(actual: ActualResource, intended: Intended, *, gained: bool) -> tuple[Step, ...]:
+    """Votes of tie-breakers that are connected already: taken away before anything else, given back after everything
+    else. A diskless peer votes when it is visible to quorum and its vote is not suspended."""
+    steps: list[Step] = []
+    for peer in intended.peers:
+        current = actual.peer(peer.node_id)
+        if current is None or not _changes_vote(peer, current) or peer.breaks_ties is not gained:
+            continue
+        net = [option for option in _differing_net_options(peer, current) if option[0] == "allow-remote-read"]
+        device = [option for option in _differing_device_options(peer, current) if option[0] == "peer-tiebreaker"]
+        steps += [commands.net_options(intended.name, peer.node_id, net)] if net else []
+        steps += [commands.peer_device_options(intended.name, peer.node_id, device)] if device else []
+    return tuple(steps)
+
+
+def loses_voters(actual: ActualResource, intended: Intended) -> bool:
+    """Whether a voter of the present configuration is none in the intended one."""
+    voters = {peer.node_id for peer in intended.peers if peer.votes}
+    return any(peer.bitmap and peer.allow_remote_read and peer.node_id not in voters for peer in actual.peers)
 
 
 def plan_removed_peers(observation: Observation, actual: ActualResource, intended: Intended) -> tuple[Step, ...]:
@@ -72,10 +94,11 @@ def _plan_new_peer(intended: Intended, peer: IntendedPeer) -> list[Step]:
 
 def _plan_peer(intended: Intended, peer: IntendedPeer, current: ActualPeer, held: frozenset[int]) -> list[Step]:
     steps: list[Step] = []
-    net = [(name, value) for name, value in peer.net if _differs(name, text(current.net, name), value)]
+    apart = VOTE_OPTIONS if _changes_vote(peer, current) else ()
+    net = [option for option in _differing_net_options(peer, current) if option[0] not in apart]
     if net:
         steps.append(commands.net_options(intended.name, peer.node_id, net))
-    device = _differing_device_options(peer, current)
+    device = [option for option in _differing_device_options(peer, current) if option[0] not in apart]
     if device:
         steps.append(commands.peer_device_options(intended.name, peer.node_id, device))
     steps += _plan_paths(intended, peer, current)
@@ -86,6 +109,16 @@ def _plan_peer(intended: Intended, peer: IntendedPeer, current: ActualPeer, held
     if standing and peer.paths and peer.node_id not in held:
         steps.append(commands.connect(intended.name, peer.node_id))
     return steps
+
+
+def _changes_vote(peer: IntendedPeer, current: ActualPeer) -> bool:
+    """Whether a diskless peer that stays diskless gains or loses its vote; see `plan_votes`."""
+    votes = not current.bitmap and current.allow_remote_read and current.tie_breaker
+    return not peer.bitmap and not current.bitmap and votes != peer.breaks_ties
+
+
+def _differing_net_options(peer: IntendedPeer, current: ActualPeer) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in peer.net if _differs(name, text(current.net, name), value)]
 
 
 def _differing_device_options(peer: IntendedPeer, current: ActualPeer) -> list[tuple[str, str]]:

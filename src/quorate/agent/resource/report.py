@@ -18,8 +18,13 @@ RETRY_SOFT = 10.0
 """Seconds until a step without effect (a size a peer cannot follow yet) is tried again."""
 CONFIGURED_DURATION = "sds_drbdr_configured_duration_seconds"
 DELETION_DURATION = "sds_drbdr_deletion_duration_seconds"
-WAITING = (ConfiguredCondition.BACKING_VOLUME_UNAVAILABLE, ConfiguredCondition.BACKING_VOLUME_DELETING)
-"""Problems that end with an event of another object; repeating the command would not help."""
+WAITING = (
+    ConfiguredCondition.BACKING_VOLUME_UNAVAILABLE,
+    ConfiguredCondition.BACKING_VOLUME_DELETING,
+    ConfiguredCondition.PRIMARY_FAILED,
+    ConfiguredCondition.SECONDARY_FAILED,
+)
+"""Problems that end with an event, or wait for their own time: repeating the command at once would not help."""
 
 
 def compute_effects(
