@@ -206,6 +206,8 @@ class Links:
 
     def _drop(self, connection: Connection, tag: str) -> None:
         """Connecting to StandAlone: no retry until `connect` (N1)."""
+        for path in connection.paths:
+            path.established = False
         member = self._member(connection)
         if member is not None:
             for link in (Link.DISCONNECTING, Link.STAND_ALONE):
@@ -401,8 +403,12 @@ class Links:
 
 
 def capacity(volume: Volume) -> int:
+    """What a disk offers to a peer: its room, capped by an explicit size (S11 #86)."""
     assert volume.backing is not None
-    return compute_usable_blocks(volume.backing.device.size, volume.backing.metadata.max_peers)
+    usable = compute_usable_blocks(volume.backing.device.size, volume.backing.metadata.max_peers)
+    sectors = volume.backing.options["size"]
+    assert isinstance(sectors, int)
+    return min(usable, sectors // 8) if sectors else usable
 
 
 def _secret(connection: Connection) -> str:
@@ -496,6 +502,10 @@ def _establish(connection: Connection, end: Connection, path: Path | None) -> No
     for side in (connection, end):
         side.session = session
         side.discard_my_data = False
+    _mark_path(connection, end, path)
+
+
+def _mark_path(connection: Connection, end: Connection, path: Path | None) -> None:
     if path is not None:
         path.established = True
         for mirror in end.paths:

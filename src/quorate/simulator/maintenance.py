@@ -132,6 +132,17 @@ class Maintenance:
             if other.out_of_sync is not None:
                 generations.set_all(other.volume, other.out_of_sync)
             self.resync.start(other, chosen[0], "invalidate")
+            self._pause_others(kernel, volume, chosen[0])
+
+    def _pause_others(self, kernel: Kernel, volume: Volume, chosen: PeerVolume) -> None:
+        """The other disks wait as further sources of the same invalidation (S3: Established -> PausedSyncT)."""
+        change = Change(volume.resource, "invalidate", forced=True)
+        for peer in volume.peers():
+            if peer is not chosen and peer.replication is Replication.ESTABLISHED and peer.disk >= Disk.INCONSISTENT:
+                change.put(peer, "replication", Replication.PAUSED_SYNC_T)
+        kernel.commit(change)
+        for peer in volume.peers():
+            self.resync.follow_pauses(peer)
 
     def _set_all(self, volume: Volume) -> None:
         for peer in volume.peers():

@@ -16,7 +16,7 @@ from quorate.simulator.change import Change
 from quorate.simulator.handshake import Decision, Strategy
 from quorate.simulator.model import PeerVolume
 from quorate.simulator.scheduler import Handle, Scheduler
-from quorate.simulator.states import SYNC_TARGETS, Disk, Replication, Role
+from quorate.simulator.states import SYNC_SOURCES, SYNC_TARGETS, Disk, Replication, Role
 from quorate.simulator.transactions import Directory, Member
 
 STEP: Final = 0.1
@@ -75,6 +75,8 @@ class Resync:
 
     def exchange(self, source: PeerVolume, target: PeerVolume) -> None:
         """Both bitmaps are merged: a block that either side marks is copied."""
+        if not self._alive(source, target):
+            return
         waiting = (source.replication, target.replication)
         if waiting != (Replication.WF_BITMAP_S, Replication.WF_BITMAP_T):
             return
@@ -128,7 +130,9 @@ class Resync:
 
     def _copy(self, target: PeerVolume) -> None:
         source, dirty = self.mirror(target), target.out_of_sync
-        if source is None or dirty is None or target.replication is not Replication.SYNC_TARGET:
+        if not self._alive(target) or source is None or dirty is None:
+            return
+        if target.replication is not Replication.SYNC_TARGET or source.replication not in SYNC_SOURCES:
             return
         backing, origin = target.volume.backing, source.volume.backing
         if backing is None or origin is None:
@@ -154,7 +158,10 @@ class Resync:
             self.scheduler.call_later(_EXCHANGE, lambda: self._finish_if_running(target, source))
 
     def _finish_if_running(self, target: PeerVolume, source: PeerVolume) -> None:
-        if target.replication is Replication.SYNC_TARGET and not target.out_of_sync:
+        if not self._alive(target, source):
+            return
+        running = target.replication is Replication.SYNC_TARGET and source.replication in SYNC_SOURCES
+        if running and not target.out_of_sync:
             self.finish(target, source)
         else:
             self.step(target)
@@ -227,6 +234,10 @@ class Resync:
                 self._put(end, "replication", Replication.ESTABLISHED, "resync-finished")
                 generations.clear_towards(end.volume, end)
             self._put_many(end, {"disk": target.volume.disk, "paused_by_peer": False}, "peer-state")
+
+    def _alive(self, *peers: PeerVolume) -> bool:
+        """Timers outlive machines: nothing happens on behalf of a node that is down."""
+        return all(self.directory.owner(peer.connection.resource) is not None for peer in peers)
 
     def _member(self, peer: PeerVolume) -> Member:
         member = self.directory.owner(peer.connection.resource)
