@@ -12,6 +12,7 @@ from quorate.controllers.storage_class import controller as storage_class
 from quorate.controllers.storage_pool import controller as storage_pool
 from quorate.controllers.storage_pool.snapshot import Settings as PoolSettings
 from quorate.controllers.volume import controller as volume
+from quorate.machinery.client import Client
 from quorate.machinery.clock import Clock
 from quorate.machinery.controller import AnySpec
 from quorate.machinery.extender import Extender
@@ -29,11 +30,16 @@ class ProcessSettings:
     """Names of the controllers to run; empty means all."""
 
 
-def controller_specs(settings: ProcessSettings, clock: Clock, extender: Extender) -> tuple[AnySpec, ...]:
-    """The controllers to run; ValueError names an unknown one."""
+def controller_specs(
+    settings: ProcessSettings, clock: Clock, extender: Extender, client: Client | None = None
+) -> tuple[AnySpec, ...]:
+    """The controllers to run; ValueError names an unknown one.
+
+    With `client`, what the API server refuses about a backing volume is explained in its condition.
+    """
     specs: tuple[AnySpec, ...] = (
         volume.spec(),
-        replica.spec(clock, agent_namespace=settings.namespace),
+        replica.spec(clock, agent_namespace=settings.namespace, client=client),
         scheduling.spec(extender),
         storage_class.spec(),
         storage_pool.spec(PoolSettings(settings.namespace, settings.data_node_selector)),

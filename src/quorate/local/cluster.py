@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from random import Random
 
 from quorate.agent.agent import Agent, AgentOptions
+from quorate.agent.host import Host
 from quorate.api.lvm_volume_group import Local, LVMVolumeGroup, LVMVolumeGroupSpec, ThinPoolSpec
 from quorate.api.meta import ObjectMeta
 from quorate.api.namespace import Namespace
 from quorate.controllers.process import ProcessSettings, controller_specs
 from quorate.extender.book import CapacityBook
 from quorate.extender.client import InProcessExtender
+from quorate.local.kept_host import KeptHost
 from quorate.local.kubelet import Kubelet, Machine
 from quorate.local.shape import NAMESPACE, THIN_POOL, Shape
 from quorate.machinery import errors
@@ -33,6 +35,7 @@ from quorate.machinery.metrics import Registry
 from quorate.machinery.transport import Transport
 from quorate.machinery.worker import Record
 from quorate.simulator.cluster import Cluster
+from quorate.simulator.persistence import DiskJournal
 from quorate.simulator.scheduler import Scheduler
 
 INTERNAL = "InternalIP"
@@ -66,6 +69,8 @@ class Wiring:
     gate: Gate | None = None
     agent_transport: Callable[[str], Transport] | None = None
     """Transport of one node's agent, when it differs from the controllers' (faults)."""
+    disks: DiskJournal | None = None
+    """Keeps the disks of the machines; without it they live as long as the process."""
 
 
 class LocalCluster:
@@ -77,6 +82,9 @@ class LocalCluster:
         self.simulator = Cluster(wiring.scheduler, seed=wiring.seed, voter_mode=shape.voter_mode)
         self.registry = Registry()
         self.client = Client(wiring.transport, wiring.clock, MachineryMetrics(Registry()), user_agent="quorate/local")
+        self.writer = Client(
+            wiring.transport, wiring.clock, MachineryMetrics(Registry()), user_agent="quorate/controller"
+        )
         self.book = CapacityBook()
         self.nodes: dict[str, RunningNode] = {}
         self.manager: Manager | None = None
@@ -90,8 +98,15 @@ class LocalCluster:
     async def start(self) -> None:
         """Create the nodes and start every part."""
         await self._create(Namespace(metadata=ObjectMeta(name=NAMESPACE)))
-        for index, name in enumerate(self.shape.node_names()):
-            await self.add_node(name, index)
+        names = self.shape.node_names()
+        for index, name in enumerate(names):
+            self._add_machine(name, index)
+        disks = self.wiring.disks
+        if disks is not None:
+            disks.on_failure = lambda error: self._fail(f"the disks cannot be kept: {error.strerror or error}")
+            disks.start()
+        for index, name in enumerate(names):
+            await self._join(name, index, self.shape.zone_of(index))
         self.start_controllers()
 
     async def stop(self) -> None:
@@ -127,8 +142,11 @@ class LocalCluster:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self.wiring.log.error("a part of the cluster has stopped", part=name, error=repr(error))
-            self._failure = self._failure or f"{name} has stopped: {error!r}"
-            self._failed.set()
+            self._fail(f"{name} has stopped: {error!r}")
+
+    def _fail(self, why: str) -> None:
+        self._failure = self._failure or why
+        self._failed.set()
 
     # Controllers
 
@@ -152,7 +170,8 @@ class LocalCluster:
 
     def _specs(self) -> tuple[AnySpec, ...]:
         settings = ProcessSettings(namespace=NAMESPACE)
-        return controller_specs(settings, self.wiring.clock, InProcessExtender(self.book, self.wiring.clock))
+        extender = InProcessExtender(self.book, self.wiring.clock)
+        return controller_specs(settings, self.wiring.clock, extender, self.writer)
 
     async def stop_controllers(self) -> None:
         """Let the controllers finish what they are at, then end them."""
@@ -177,17 +196,25 @@ class LocalCluster:
 
     async def add_node(self, name: str, index: int, *, zone: str | None = None) -> None:
         """A new machine with its volume groups, its kubelet and its agent."""
-        address = self.shape.address_of(index)
-        machine = self.simulator.add_node(name, {"internal": address})
+        self._add_machine(name, index)
+        await self._join(name, index, self.shape.zone_of(index) if zone is None else zone)
+
+    def _add_machine(self, name: str, index: int) -> None:
+        """The machine itself, with the disks it had in an earlier run."""
+        machine = self.simulator.add_node(name, {"internal": self.shape.address_of(index)})
+        if self.wiring.disks is not None:
+            self.wiring.disks.adopt(name, machine.lvm)
         for group in self.shape.groups:
-            machine.lvm.add_group(group, self.shape.group_size)
-        node = RunningNode(name, index)
-        self.nodes[name] = node
-        placed = self.shape.zone_of(index) if zone is None else zone
+            if group not in machine.lvm.state.groups:
+                machine.lvm.add_group(group, self.shape.group_size)
+        self.nodes[name] = RunningNode(name, index)
+
+    async def _join(self, name: str, index: int, zone: str) -> None:
+        """The machine becomes a node of the cluster."""
         kubelet = Kubelet(
             self.client,
             self.wiring.clock,
-            Machine(name, {INTERNAL: address}, placed),
+            Machine(name, {INTERNAL: self.shape.address_of(index)}, zone),
             namespace=NAMESPACE,
             running=lambda: self.simulator.nodes[name].running,
             agent_ready=lambda: self._agent_ready(name),
@@ -225,7 +252,7 @@ class LocalCluster:
         node.agent_stopped = False
         made = self.wiring.agent_transport
         node.agent = Agent(
-            self.simulator.host(name),
+            self._host(name),
             made(name) if made is not None else self.wiring.transport,
             AgentOptions(),
             clock=self.wiring.clock,
@@ -234,6 +261,10 @@ class LocalCluster:
             entropy=self._entropy,
         )
         node.tasks = [self._spawn(node.agent.run(), f"{name}/agent")]
+
+    def _host(self, name: str) -> Host:
+        host = self.simulator.host(name)
+        return host if self.wiring.disks is None else KeptHost(host, self.wiring.disks.commit)
 
     async def stop_agent(self, name: str) -> None:
         """Kill the agent of a node; the kernel runs on."""
