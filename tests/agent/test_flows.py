@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 
 import pytest
 
 from quorate.api import conditions
 from quorate.api.drbd_resource import DRBDResource
-from quorate.api.drbd_resource_operation import CreateNewUUID, OperationType, Phase
 from quorate.api.labels import ANNOTATION_DRBD_VERSION, ANNOTATION_VOTER_MODE, FINALIZER_AGENT
 from quorate.api.lvm_logical_volume import LVMLogicalVolume
 from quorate.api.meta import ObjectMeta
@@ -18,74 +16,22 @@ from quorate.api.pod import Pod
 from quorate.api.quantity import Quantity
 from quorate.api.value import replace
 from quorate.api.wire import merge_patch
-from quorate.simulator.result import Result
-from tests.agent.world import LOWER, MIB, NAMESPACE, SIZE, World, run_world
-
-NAME = "sdsrv-rv-0"
-DISK = "/dev/vg/rv-0-disk"
-
-
-async def condition(world: World, node_id: int = 0) -> tuple[str, str]:
-    found = await world.drbdr(node_id)
-    current = conditions.get(found.status.conditions, "Configured")
-    if current is None or current.observed_generation != found.metadata.generation:
-        return "pending", ""
-    return current.status, current.reason
-
-
-async def becomes(world: World, status: str, reason: str, node_id: int = 0) -> None:
-    async def holds() -> bool:
-        return await condition(world, node_id) == (status, reason)
-
-    await world.eventually(holds, f"Configured={status}/{reason}")
-
-
-async def configured(world: World, node_id: int = 0) -> None:
-    await becomes(world, "True", "Configured", node_id)
-
-
-async def create(world: World, *, quorum: int = 32, redundancy: int = 32) -> None:
-    await world.client.create(world.volume("n0", "rv-0-disk"))
-    await world.client.create(world.resource(0, quorum=quorum, quorum_minimum_redundancy=redundancy))
-    await configured(world)
-
-
-async def with_data(world: World) -> None:
-    """A single UpToDate replica."""
-    await create(world, quorum=1, redundancy=1)
-    ended = await world.operate("formation", 0, "CreateNewUUID", CreateNewUUID(clear_bitmap=True))
-    assert ended.status.phase == Phase.SUCCEEDED, ended.status.message
-
-    async def current() -> bool:
-        return (await world.drbdr(0)).status.disk_state == "UpToDate"
-
-    await world.eventually(current, "UpToDate")
-
-
-async def held(world: World) -> bool:
-    return FINALIZER_AGENT in (await world.client.get(LVMLogicalVolume, "rv-0-disk")).metadata.finalizers
-
-
-async def grow_volume(world: World, size: int) -> None:
-    volume = await world.client.get(LVMLogicalVolume, "rv-0-disk")
-    wanted = replace(volume, spec=replace(volume.spec, size=Quantity.of(size)))
-    await world.client.patch(volume, merge_patch(volume, wanted))
-
-
-def kernel(world: World, name: str = "n0") -> dict[str, object]:
-    return dict(world.cluster.node(name).kernel.resources)
-
-
-def role(world: World) -> str:
-    return sh(world, f"drbdsetup role {NAME}").stdout.strip()
-
-
-def sh(world: World, line: str) -> Result:
-    return world.cluster.node("n0").execute(line.split())
-
-
-def one(story: Callable[[World], Coroutine[object, object, None]]) -> None:
-    run_world(story, nodes=("n0",))
+from tests.agent.single import (
+    DISK,
+    NAME,
+    becomes,
+    condition,
+    configured,
+    create,
+    grow_volume,
+    held,
+    kernel,
+    one,
+    role,
+    sh,
+    with_data,
+)
+from tests.agent.world import LOWER, MIB, NAMESPACE, SIZE, World
 
 
 def test_diskless_first_and_diskful_later() -> None:
@@ -399,58 +345,6 @@ def test_a_lost_event_line_is_found_by_the_rescan() -> None:
             return role(world) == "Secondary"
 
         await world.eventually(demoted, "the agent noticed a role nobody asked for", within=130)
-
-    one(story)
-
-
-@pytest.mark.parametrize(
-    ("kind", "annotation", "text"),
-    [
-        ("Outdate", None, "not supported"),
-        ("CreateSnapshot", None, "not supported"),
-        ("ForcePrimary", None, "annotation"),
-        ("ForcePrimary", "rv-0", "an ordinary promotion is the way"),
-        ("Invalidate", None, "must exist elsewhere"),
-        ("Verify", None, "no connected peer"),
-        ("CreateNewUUID", None, "fresh disks only"),
-    ],
-)
-def test_operations_that_are_refused_end_in_failed_with_a_text(
-    kind: OperationType, annotation: str | None, text: str
-) -> None:
-    async def story(world: World) -> None:
-        await with_data(world)
-        annotations = {"sds-replicated-volume.deckhouse.io/confirm-data-loss": annotation} if annotation else None
-        ended = await world.operate("refused", 0, kind, annotations=annotations)
-        assert ended.status.phase == Phase.FAILED
-        assert text in ended.status.message
-        assert ended.status.completed_at
-
-    one(story)
-
-
-def test_an_operation_on_nothing_fails() -> None:
-    async def story(world: World) -> None:
-        ended = await world.operate("nothing", 0, "Verify")
-        assert "does not exist" in ended.status.message
-
-    one(story)
-
-
-def test_a_forced_promotion_declares_the_only_copy_current() -> None:
-    async def story(world: World) -> None:
-        await create(world, quorum=1, redundancy=0)
-        annotations = {"sds-replicated-volume.deckhouse.io/confirm-data-loss": "rv-0"}
-        ended = await world.operate("force", 0, "ForcePrimary", annotations=annotations)
-        assert ended.status.phase == Phase.SUCCEEDED, ended.status.message
-
-        async def current() -> bool:
-            status = (await world.drbdr(0)).status
-            active = status.active_configuration
-            return active is not None and (active.role, status.disk_state) == ("Secondary", "UpToDate")
-
-        await world.eventually(current, "current, and Secondary again as the spec says")
-        await configured(world)
 
     one(story)
 
