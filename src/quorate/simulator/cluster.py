@@ -29,7 +29,7 @@ from quorate.simulator.resync import Resync
 from quorate.simulator.scheduler import Scheduler
 from quorate.simulator.settle import Mode
 from quorate.simulator.setup_tool import SetupTool
-from quorate.simulator.states import Disk, Link
+from quorate.simulator.states import Disk, Link, Replication
 from quorate.simulator.transactions import Member
 from quorate.simulator.volume_io import DeviceIo, Ledger
 
@@ -278,6 +278,8 @@ class Cluster:
         self.operations.tell_disk_states(one.resource, other.resource)
         for connection in (one, other):
             for peer in connection.peer_volumes.values():
+                if peer.replication is Replication.ESTABLISHED:
+                    self.resync.settle_equal(peer)  # U11 is part of the meeting: before anything new is written
                 generations.learn_who_caught_up(peer.volume, peer)
         self._wake_writers(self.node_of(one.resource), self.node_of(other.resource))
 

@@ -41,8 +41,8 @@ class Resync:
             return
         source, target = (peer, other) if decision.strategy.source else (other, peer)
         if peer.replication is Replication.ESTABLISHED:
-            self._settle_equal(peer)
-            self._settle_equal(other)
+            self.settle_equal(peer)
+            self.settle_equal(other)
             return
         if decision.strategy in (Strategy.SOURCE_SET_BITMAP, Strategy.TARGET_SET_BITMAP):
             for side in (source, target):
@@ -51,7 +51,7 @@ class Resync:
         delay = self.planned_exchange(target)
         self.scheduler.call_later(_EXCHANGE if delay is None else delay, lambda: self.exchange(source, target))
 
-    def _settle_equal(self, peer: PeerVolume) -> None:
+    def settle_equal(self, peer: PeerVolume) -> None:
         """U11."""
         volume = peer.volume
         if volume.backing is None or peer.generations is None:
