@@ -16,10 +16,8 @@ from aiohttp import web
 from quorate.local.cluster import LocalCluster
 from quorate.local.faults import FaultRefused, FaultRequest, Faults
 from quorate.local.io import IoRefused, IoRequest, LocalIo
-from quorate.local.io_ledger import IoLedger
 from quorate.local.server import LOCAL
 from quorate.local.status import StatusError
-from quorate.machinery.clock import Clock
 
 MAXIMUM_SECONDS = 3600.0
 MAXIMUM_RATE = 1000.0
@@ -28,11 +26,11 @@ MAXIMUM_RATE = 1000.0
 class Endpoints:
     """See the module docstring."""
 
-    def __init__(self, cluster: LocalCluster, clock: Clock, ledger: IoLedger, *, time_scale: float = 1.0) -> None:
+    def __init__(self, cluster: LocalCluster, io: LocalIo, *, time_scale: float = 1.0) -> None:
         self._cluster = cluster
         self._time_scale = time_scale
         self.faults = Faults(cluster)
-        self.io = LocalIo(cluster, clock, ledger)
+        self.io = io
 
     async def handle(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
         """One authenticated request."""

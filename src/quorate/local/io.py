@@ -9,7 +9,7 @@ counted as lost, whether it is there or not.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -99,12 +99,14 @@ class _Run:
 class LocalIo:
     """See the module docstring."""
 
-    def __init__(self, cluster: LocalCluster, clock: Clock, ledger: IoLedger) -> None:
+    def __init__(self, cluster: LocalCluster, clock: Clock, ledger: IoLedger, highest: int = 0) -> None:
         self._cluster = cluster
         self._clock = clock
         self._ledger = ledger
+        self._numbers = highest
+        """The number of the last write, over all runs."""
 
-    async def run(self, wish: IoRequest) -> AsyncIterator[Progress | IoReport]:
+    async def run(self, wish: IoRequest) -> AsyncGenerator[Progress | IoReport]:
         """Write and tell; the last message is the report. Refusals come before the first message."""
         uid, member = await self._target(wish)
         device = self._cluster.simulator.device(member.node_name, drbd_name_on_node(member.name))
@@ -177,7 +179,7 @@ class LocalIo:
 
     # Writing
 
-    async def _write_for(self, wish: IoRequest, uid: str, device: Device, run: _Run) -> AsyncIterator[Progress]:
+    async def _write_for(self, wish: IoRequest, uid: str, device: Device, run: _Run) -> AsyncGenerator[Progress]:
         end = self._clock.monotonic() + wish.seconds
         writing = asyncio.create_task(self._write(wish, uid, device, run, end), name=f"io/{wish.volume}")
         try:
@@ -212,7 +214,8 @@ class LocalIo:
             if not done.done():
                 done.set_result(error)
 
-        value = self._cluster.simulator.fresh_value()
+        self._numbers += 1
+        value = self._numbers
         run.began = self._clock.monotonic()
         try:
             device.write(block, value, finish)

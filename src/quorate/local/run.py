@@ -20,13 +20,15 @@ from quorate.api.crd import all_crds
 from quorate.local.cluster import LocalCluster, Wiring
 from quorate.local.endpoints import Endpoints
 from quorate.local.examples import write_examples
+from quorate.local.io import LocalIo
 from quorate.local.io_ledger import IoLedger
 from quorate.local.pace import ScaledTime
-from quorate.local.serve import Running, serve_api
+from quorate.local.serve import CannotServe, Running, serve_api
 from quorate.local.shape import Shape
 from quorate.local.shape_file import write_shape
 from quorate.machinery.clock import SystemClock
 from quorate.machinery.logs import Level, Logger, LogSettings, text_sink
+from quorate.simulator.persistence import DiskJournal, DisksDamaged
 
 POLL = 0.02
 PATIENCE = 30.0
@@ -67,21 +69,35 @@ async def run_local(options: LocalOptions) -> AsyncGenerator[LocalRun]:
         if not options.shape.nodes:
             yield LocalRun(running, None, examples)
             return
-        ledger = IoLedger(options.data)
-        cluster = LocalCluster(options.shape, _wiring(running, options, clock))
+        ledger, disks = IoLedger(options.data), _disks(options.data)
+        cluster = LocalCluster(options.shape, _wiring(running, options, clock, disks))
         await cluster.start()
         try:
-            endpoints = Endpoints(cluster, clock, ledger, time_scale=options.time_scale)
+            # Numbers grow over all runs: a larger one is a later write.
+            highest = max(ledger.highest(), disks.highest() if disks is not None else 0)
+            endpoints = Endpoints(cluster, LocalIo(cluster, clock, ledger, highest), time_scale=options.time_scale)
             running.http.local = endpoints.handle
             await _until_ready(cluster)
             yield LocalRun(running, cluster, examples)
         finally:
             running.http.local = None
             await cluster.stop()
+            if disks is not None:
+                disks.commit()
+                disks.close()
             ledger.close()
 
 
-def _wiring(running: Running, options: LocalOptions, clock: SystemClock) -> Wiring:
+def _disks(directory: Path | None) -> DiskJournal | None:
+    if directory is None:
+        return None
+    try:
+        return DiskJournal(directory, asyncio.get_running_loop().call_soon)
+    except (DisksDamaged, OSError) as error:
+        raise CannotServe(f"Cannot use {directory}: {error}.") from error
+
+
+def _wiring(running: Running, options: LocalOptions, clock: SystemClock, disks: DiskJournal | None) -> Wiring:
     loop = asyncio.get_running_loop()
     sink = text_sink(sys.stderr, times.format)
     return Wiring(
@@ -92,6 +108,7 @@ def _wiring(running: Running, options: LocalOptions, clock: SystemClock) -> Wiri
         # Never a fixed seed: generation numbers drawn twice would make different data look equal after a restart.
         seed=secrets.randbits(63),
         entropy=secrets.token_bytes,
+        disks=disks,
     )
 
 

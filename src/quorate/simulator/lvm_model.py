@@ -97,7 +97,7 @@ class LvmState:
 
     def __init__(self, node: str) -> None:
         self._node = node
-        self._serial = 0
+        self.serial = 0
         self.physical: dict[str, PhysicalVolume] = {}
         self.groups: dict[str, VolumeGroup] = {}
 
@@ -288,8 +288,8 @@ class LvmState:
 
     def _uuid(self, name: str) -> str:
         """Unique on the cluster and the same in every run."""
-        self._serial += 1
-        text = hashlib.sha256(f"{self._node}/{name}/{self._serial}".encode()).hexdigest()
+        self.serial += 1
+        text = hashlib.sha256(f"{self._node}/{name}/{self.serial}".encode()).hexdigest()
         return "-".join((text[:6], text[6:10], text[10:14], text[14:18], text[18:22], text[22:26], text[26:32]))
 
 
