@@ -67,6 +67,8 @@ class Wiring:
     entropy: Callable[[int], bytes] | None = None
     record: Record | None = None
     gate: Gate | None = None
+    own_transport: Transport | None = None
+    """Transport of the kubelets and of whoever drives the cluster, when faults shall not touch them."""
     agent_transport: Callable[[str], Transport] | None = None
     """Transport of one node's agent, when it differs from the controllers' (faults)."""
     disks: DiskJournal | None = None
@@ -81,7 +83,8 @@ class LocalCluster:
         self.wiring = wiring
         self.simulator = Cluster(wiring.scheduler, seed=wiring.seed, voter_mode=shape.voter_mode)
         self.registry = Registry()
-        self.client = Client(wiring.transport, wiring.clock, MachineryMetrics(Registry()), user_agent="quorate/local")
+        own = wiring.own_transport or wiring.transport
+        self.client = Client(own, wiring.clock, MachineryMetrics(Registry()), user_agent="quorate/local")
         self.writer = Client(
             wiring.transport, wiring.clock, MachineryMetrics(Registry()), user_agent="quorate/controller"
         )
@@ -178,6 +181,10 @@ class LocalCluster:
         if self.manager is not None:
             self.manager.stop()
             await self._controllers_ended()
+
+    def controllers_ended(self) -> bool:
+        """Whether the controller process died by itself."""
+        return any(task.done() for task in self._tasks if task.get_name() == "controllers")
 
     async def kill_controllers(self) -> None:
         """End the controllers at once, wherever they are."""

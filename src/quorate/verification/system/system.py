@@ -75,7 +75,8 @@ class System:
     cluster: LocalCluster
     server: ApiServer
     writes: Writes
-    transport: FaultTransport
+    agents_and_controllers: FaultTransport
+    """Its plan is how the network to the API server misbehaves; the story's own requests are not touched."""
     clock: Clock
     attachments: int = 0
     checks: list[str] = field(default_factory=list[str])
@@ -323,7 +324,14 @@ def _build(options: SystemOptions) -> System:
     server = ApiServer(all_crds(), clock=clock, ids=SeededIds(options.seed))
     writes = Writes()
     faulty = FaultTransport(server.transport(), Random(options.seed), clock, options.faults)
-    transport = CountingTransport(faulty, writes)
-    wiring = Wiring(transport, clock, asyncio.get_running_loop(), log, seed=options.seed, gate=options.gate)
+    wiring = Wiring(
+        CountingTransport(faulty, writes),
+        clock,
+        asyncio.get_running_loop(),
+        log,
+        seed=options.seed,
+        gate=options.gate,
+        own_transport=CountingTransport(server.transport(), writes),
+    )
     cluster = LocalCluster(options.shape, wiring)
     return System(options, cluster, server, writes, faulty, clock)
