@@ -97,7 +97,9 @@ class Agent:
         settings = options.settings
         self.broker = Broker(host, clock, self._log, timeout=options.command_timeout, breaker=options.breaker)
         self.ports = Ports(host, clock, settings.minimum_port, settings.maximum_port)
-        self.listener = Listener(self.broker, self.ports, clock, self._log, self._wake, rescan=options.rescan)
+        self.listener = Listener(
+            self.broker, self.ports, clock, self._log, self._wake, prepare=self._prepare, rescan=options.rescan
+        )
         self._collect_metrics()
 
     async def run(self) -> None:
@@ -129,6 +131,9 @@ class Agent:
     def missing(self) -> tuple[str, ...]:
         """What readiness waits for."""
         return self.manager.missing() if self.manager else ("agent",)
+
+    async def _prepare(self) -> None:
+        await prepare_module(self.broker)
 
     async def _first_dump(self) -> None:
         try:

@@ -23,7 +23,7 @@ from quorate.agent.broker import Broker, CommandUnavailable
 from quorate.agent.commands import Command, MakeLink, RemoveLink, Step
 from quorate.agent.intended import Intended, Settings
 from quorate.agent.minors import Minors
-from quorate.agent.observe import ObservationFailed, observe_resource, probe_disk
+from quorate.agent.observe import PROC_DRBD, ObservationFailed, observe_resource, probe_disk
 from quorate.agent.patience import Patience
 from quorate.agent.plan import Problem, compute_plan
 from quorate.agent.quorum_flag import Verdict, compute_verdict
@@ -89,6 +89,9 @@ class Converger:
 
     async def converge(self, intended: Intended) -> Outcome:
         """Bring the resource to what is intended, as far as that goes now."""
+        if intended.up and self._broker.host.read_text(PROC_DRBD) is None:
+            # drbdsetup would load the module, with a helper that breaks resyncs; loading it is the agent's own step.
+            return Outcome(False, problems=(Problem(Reason.STATE_QUERY_FAILED, "the DRBD module is not loaded"),))
         memory = _Pass()
         actual: ActualResource | None = None
         before: tuple[Step, ...] = ()

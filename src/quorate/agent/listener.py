@@ -103,6 +103,7 @@ class Listener:
         self._clock = clock
         self._log = log
         self._wake = wake
+        self._prepare = prepare
         self._rescan_interval = rescan
         self._mirror = Mirror()
         self._last: dict[str, ResourceStatus] = {}
@@ -116,6 +117,9 @@ class Listener:
         """Follow the stream until cancelled."""
         delay = FIRST_DELAY
         while True:
+            if self._prepare is not None:
+                # The stream ends with the module: whoever loads it again, the helper must be off.
+                await self._prepare()
             complete = await self._follow() if self._module_loaded() else False
             if complete:
                 delay = FIRST_DELAY
