@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from typing import TypeVar, cast
+from typing import TypeGuard, TypeVar, cast
 
 import msgspec
 
@@ -77,7 +77,10 @@ def replay(
     decide: Callable[[S, Answers, float], Decision],
     answer_types: Mapping[type[object], object] | None = None,
 ) -> tuple[JsonObject, JsonObject]:
-    """The recorded decision and the one `decide` takes now; `answer_types` maps request types to their answers' types."""
+    """The recorded decision and the one `decide` takes now.
+
+    `answer_types` maps request types to the type of their answer, or to a tuple of the types it may have.
+    """
     snapshot = msgspec.convert(recording.snapshot, snapshot_type, dec_hook=_dec_hook)
     answers: dict[Request, Answer] = {}
     for request, answer in cast("list[list[Json]]", recording.answers):
@@ -193,8 +196,24 @@ def _asked(request: Json, answer: Json, answer_types: Mapping[type[object], obje
     for kind, answer_type in answer_types.items():
         if kind.__name__ == request["type"]:
             asked = msgspec.convert(request["value"], kind, dec_hook=_dec_hook)
-            return asked, msgspec.convert(answer, cast("type[object]", answer_type), dec_hook=_dec_hook)
+            kinds = cast("tuple[object, ...]", answer_type) if isinstance(answer_type, tuple) else (answer_type,)
+            return asked, _answered(answer, kinds)
     raise ValueError(f"no type is given for the recorded request {request['type']}")
+
+
+def _answered(answer: Json, kinds: tuple[object, ...]) -> Answer:
+    """The answer as the first of these types that has all its fields; values are told apart by nothing else."""
+    for kind in kinds[:-1]:
+        known = [field.encode_name for field in msgspec.structs.fields(kind)] if _is_struct(kind) else []
+        known += [field.name for field in fields(kind)] if isinstance(kind, type) and is_dataclass(kind) else []
+        fits = answer is None if kind is None else isinstance(answer, dict) and all(key in known for key in answer)
+        if fits:
+            return msgspec.convert(answer, cast("type[object]", kind), dec_hook=_dec_hook)
+    return msgspec.convert(answer, cast("type[object]", kinds[-1]), dec_hook=_dec_hook)
+
+
+def _is_struct(kind: object) -> TypeGuard[type[msgspec.Struct]]:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
 def _dec_hook(kind: type[object], value: object) -> object:
