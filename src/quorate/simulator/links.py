@@ -11,16 +11,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from quorate.simulator import generations
 from quorate.simulator.change import Change, attempt
 from quorate.simulator.errors import Refusal
-from quorate.simulator.handshake import Decision, Side, Strategy, compute_replication, decide
-from quorate.simulator.metadata import compute_usable_blocks
-from quorate.simulator.model import Connection, Path, PeerVolume, Resource, Volume
+from quorate.simulator.handshake import Decision
+from quorate.simulator.meeting import (
+    capacity,
+    compare_ends,
+    establish,
+    join_ends,
+    one_sided,
+    same_session,
+    secret,
+    settings_agree,
+)
+from quorate.simulator.model import Connection, Path, PeerVolume, Resource
 from quorate.simulator.network import Network
 from quorate.simulator.scheduler import Handle, Scheduler
-from quorate.simulator.settle import data_accessible
-from quorate.simulator.states import Disk, Link, Replication, Role
+from quorate.simulator.states import Disk, Link, Role
 from quorate.simulator.transactions import (
     Directory,
     Member,
@@ -30,16 +37,6 @@ from quorate.simulator.transactions import (
     know_as_outdated,
     outdate_if_left_behind,
 )
-
-_HANDSHAKE_NET = (
-    "protocol",
-    "allow-two-primaries",
-    "after-sb-0pri",
-    "after-sb-1pri",
-    "after-sb-2pri",
-    "data-integrity-alg",
-)
-
 
 RESET = 0.01
 """How soon a closed session is answered with a reset once frames pass."""
@@ -154,7 +151,7 @@ class Links:
     def active_path(self, connection: Connection) -> Path | None:
         """The established path, None once frames no longer pass or the other end has closed this session."""
         end = self.directory.other_end(connection)
-        if end is None or not _same_session(connection, end[1]):
+        if end is None or not same_session(connection, end[1]):
             return None
         one, other = self.node_of(connection.resource), self.node_of(end[0].resource)
         return next((p for p in connection.paths if p.established and self._works(one, other, p)), None)
@@ -176,9 +173,9 @@ class Links:
         end = self._dialling_end(connection)
         if end is None:
             return None
-        if not self._authenticate(connection, end) or not _settings_agree(connection, end):
+        if not self._authenticate(connection, end) or not settings_agree(connection, end):
             return self._reject(connection, end)
-        decisions = _compare(connection, end)
+        decisions = compare_ends(connection, end)
         if any(decision.strategy.fatal for decision in decisions.values()):
             return self._reject(connection, end)
         if not self._sizes_fit(connection, end):
@@ -191,7 +188,7 @@ class Links:
 
     def _authenticate(self, connection: Connection, end: Connection) -> bool:
         """Different secrets end both sides; a secret on one side only ends that side (S15)."""
-        mine, theirs = _secret(connection), _secret(end)
+        mine, theirs = secret(connection), secret(end)
         if mine == theirs:
             return True
         if mine and theirs:
@@ -201,7 +198,7 @@ class Links:
 
     def _reject(self, connection: Connection, end: Connection) -> None:
         for side in (connection, end):
-            if side.link is Link.CONNECTING and (bool(_secret(side)) or not _one_sided(connection, end)):
+            if side.link is Link.CONNECTING and (bool(secret(side)) or not one_sided(connection, end)):
                 self._drop(side, "connect-failed")
 
     def _drop(self, connection: Connection, tag: str) -> None:
@@ -237,13 +234,13 @@ class Links:
             raise Refusal(-1)  # P4: a meeting never brings a second Primary into one cluster (S5c, S14)
         with attempt(*(change for _, change in changes)):
             for (member, change), mine, theirs in ((changes[0], connection, end), (changes[1], end, connection)):
-                _join(change, mine, theirs, decisions, mirrored=member is there)
+                join_ends(change, mine, theirs, decisions, mirrored=member is there)
                 outdate_if_left_behind(change, member.resource, joined)
             for member, change in changes:
                 member.kernel.prepare(change)
         members = around.node_ids | beyond.node_ids | {here.resource.node_id, there.resource.node_id}
         # The transport stands before the states say so: whoever waits for them must be able to use it.
-        _establish(connection, end, self.usable_path(connection, end))
+        establish(connection, end, self.usable_path(connection, end))
         self.meeting = True
         for member, change in changes:
             member.resource.members = set(members)
@@ -400,114 +397,3 @@ class Links:
 
     def _between(self, one: str, other: str) -> list[Connection]:
         return self.directory.between(one, other)
-
-
-def capacity(volume: Volume) -> int:
-    """What a disk offers to a peer: its room, capped by an explicit size (S11 #86)."""
-    assert volume.backing is not None
-    usable = compute_usable_blocks(volume.backing.device.size, volume.backing.metadata.max_peers)
-    sectors = volume.backing.options["size"]
-    assert isinstance(sectors, int)
-    return min(usable, sectors // 8) if sectors else usable
-
-
-def _secret(connection: Connection) -> str:
-    algorithm = connection.net["cram-hmac-alg"]
-    return f"{algorithm}/{connection.net['shared-secret']}" if algorithm else ""
-
-
-def _one_sided(connection: Connection, end: Connection) -> bool:
-    return bool(_secret(connection)) != bool(_secret(end))
-
-
-def _settings_agree(connection: Connection, end: Connection) -> bool:
-    """P13: settings of the handshake must be equal, and only one side may discard its data."""
-    if connection.discard_my_data and end.discard_my_data:
-        return False
-    return all(connection.net[name] == end.net[name] for name in _HANDSHAKE_NET)
-
-
-def _compare(connection: Connection, end: Connection) -> dict[int, Decision]:
-    """The handshake table per volume that both sides have, from the side of `connection`."""
-    decisions: dict[int, Decision] = {}
-    for number, peer in connection.peer_volumes.items():
-        other = end.peer_volumes.get(number)
-        if other is None:
-            continue
-        mine, theirs = generations.announce(peer.volume, peer), generations.announce(other.volume, other)
-        peer.generations, other.generations = theirs, mine
-        both = peer.volume.disk >= Disk.NEGOTIATING and other.volume.disk >= Disk.NEGOTIATING
-        if not both:
-            decisions[number] = Decision(Strategy.NO_SYNC, "diskless")
-            continue
-        own, far = Side(connection.resource.node_id, mine), Side(end.resource.node_id, theirs)
-        decisions[number] = _apply_discard(decide(own, far), connection, end)
-    return decisions
-
-
-def _apply_discard(decision: Decision, connection: Connection, end: Connection) -> Decision:
-    """`--discard-my-data` settles a split brain in favour of the other side (S14)."""
-    if decision.strategy not in (Strategy.SPLIT_BRAIN, Strategy.SPLIT_BRAIN_OLD):
-        return decision
-    if connection.discard_my_data == end.discard_my_data:
-        return decision
-    whole = decision.strategy is Strategy.SPLIT_BRAIN_OLD
-    if connection.discard_my_data:
-        return decision._replace(strategy=Strategy.TARGET_SET_BITMAP if whole else Strategy.TARGET_USE_BITMAP)
-    return decision._replace(strategy=Strategy.SOURCE_SET_BITMAP if whole else Strategy.SOURCE_USE_BITMAP)
-
-
-_OPPOSITE = {Replication.WF_BITMAP_S: Replication.WF_BITMAP_T, Replication.WF_BITMAP_T: Replication.WF_BITMAP_S}
-
-
-def _join(
-    change: Change, mine: Connection, theirs: Connection, decisions: dict[int, Decision], *, mirrored: bool
-) -> None:
-    """One end's part of a meeting."""
-    change.put(mine, "link", Link.CONNECTED)
-    change.put(mine, "peer_role", theirs.resource.role)
-    for number, peer in mine.peer_volumes.items():
-        other = theirs.peer_volumes.get(number)
-        if other is None or number not in decisions:
-            continue
-        strategy = decisions[number].strategy
-        roles = (theirs.resource.role, mine.resource.role) if mirrored else (mine.resource.role, theirs.resource.role)
-        state = compute_replication(strategy, *roles)
-        if mirrored:
-            state = _OPPOSITE.get(state, state)
-        if state is Replication.WF_BITMAP_T and mine.resource.role is Role.PRIMARY and data_accessible(peer.volume):
-            raise Refusal(-10)  # U10: a Primary with current data does not become a target
-        change.put(peer, "replication", state)
-        change.put(peer, "disk", other.volume.disk)
-        peer.quorate = other.volume.quorum
-        if _knows_newer(peer.volume, other.volume):
-            change.put(peer.volume, "disk", Disk.OUTDATED)
-
-
-def _same_session(one: Connection, other: Connection) -> bool:
-    return one.link is Link.CONNECTED and other.link is Link.CONNECTED and one.session == other.session
-
-
-def _knows_newer(mine: Volume, theirs: Volume) -> bool:
-    """A node without a disk has seen a generation this disk never heard of (S6e; not S6g)."""
-    if mine.backing is None or mine.disk <= Disk.OUTDATED or theirs.backing is not None or not theirs.exposed:
-        return False
-    metadata = mine.backing.metadata
-    known = {metadata.current, *metadata.history, *(entry.bitmap_uuid for entry in metadata.peers)}
-    return theirs.exposed not in known and theirs.resource.role is not Role.PRIMARY
-
-
-def _establish(connection: Connection, end: Connection, path: Path | None) -> None:
-    session = max(connection.session, end.session) + 1
-    for side in (connection, end):
-        side.session = session
-        side.discard_my_data = False
-    _mark_path(connection, end, path)
-
-
-def _mark_path(connection: Connection, end: Connection, path: Path | None) -> None:
-    if path is not None:
-        path.established = True
-        for mirror in end.paths:
-            if (mirror.local, mirror.remote) == (path.remote, path.local):
-                mirror.established = True

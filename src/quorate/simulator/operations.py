@@ -7,8 +7,7 @@ Each follows the same shape: the initiator tries its part and checks it, everybo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 
 from quorate.simulator import administration, disks, generations
 from quorate.simulator.blocks import BlockDevice
@@ -19,10 +18,18 @@ from quorate.simulator.kernel import Kernel
 from quorate.simulator.links import Links
 from quorate.simulator.model import Connection, PeerVolume, Resource, Volume
 from quorate.simulator.options import Value
+from quorate.simulator.parts import (
+    become_peer,
+    learn_state,
+    opener_lines,
+    outdated_side,
+    part_ways,
+    peer_detaches,
+    prepare_forced_disk,
+)
 from quorate.simulator.resync import Resync
 from quorate.simulator.states import Disk, Link, Replication, Role
 from quorate.simulator.transactions import (
-    Apply,
     Directory,
     Member,
     Surroundings,
@@ -80,11 +87,11 @@ class Operations:
         change = Change(resource, "primary")
         change.put(resource, "role", Role.PRIMARY)
         for volume in resource.volumes.values():
-            _prepare_forced_disk(change, volume, up_to_date=up_to_date, outdate=outdate)
+            prepare_forced_disk(change, volume, up_to_date=up_to_date, outdate=outdate)
         kernel.prepare(change)
         try:
             self._check_distant_primaries(resource, around.primaries)
-            agree(around, resource, "remote", _become_peer(Role.PRIMARY))
+            agree(around, resource, "remote", become_peer(Role.PRIMARY))
             # P6: a voter reachable only through others is known to miss what comes now (X3, X5).
             for connection in resource.connections.values():
                 if connection.peer_id in around.node_ids and connection.link is not Link.CONNECTED:
@@ -94,7 +101,7 @@ class Operations:
         except Refusal:
             change.undo()
             raise
-        carry_out(around, resource, "remote", _become_peer(Role.PRIMARY), around.node_ids | {resource.node_id})
+        carry_out(around, resource, "remote", become_peer(Role.PRIMARY), around.node_ids | {resource.node_id})
         resource.members = set(around.node_ids) | {resource.node_id}
         kernel.commit(change)
 
@@ -140,7 +147,7 @@ class Operations:
         except Refusal as refusal:
             raise self._with_openers(resource, refusal) from None
         around = explore(self.directory, Member(kernel, resource))
-        carry_out(around, resource, "remote", _become_peer(Role.SECONDARY), around.node_ids | {resource.node_id})
+        carry_out(around, resource, "remote", become_peer(Role.SECONDARY), around.node_ids | {resource.node_id})
         if force and any(volume.writable for volume in resource.volumes.values()):
             change.put(resource, "fail_io", True)
         kernel.commit(change, ignore_openers=force)
@@ -193,14 +200,14 @@ class Operations:
         there, back = end
         resource = connection.resource
         mine, theirs = Change(resource, tag), Change(there.resource, "remote")
-        outdated = _outdated_side(connection, back)
+        outdated = outdated_side(connection, back)
         # Whoever stays judges by the members that stay: the leaver is gone with everybody's knowledge (S9 #57, X5).
         before, there.resource.members = there.resource.members, self._members_without(there, back)
         try:
             with attempt(mine, theirs):
-                _part(mine, connection, outdated)
+                part_ways(mine, connection, outdated)
                 kernel.prepare(mine)
-                _part(theirs, back, outdated)
+                part_ways(theirs, back, outdated)
                 self._ask(there, theirs, connection)
         except Refusal:
             there.resource.members = before
@@ -233,7 +240,7 @@ class Operations:
                     change = Change(end[0].resource, "peer-state", forced=True)
                     for number, peer in end[1].peer_volumes.items():
                         if number in resource.volumes:
-                            _learn(change, peer, resource.volumes[number])
+                            learn_state(change, peer, resource.volumes[number])
                     # Only a node without a disk votes by what its peers say of their quorum (Q7); a Primary with a
                     # disk does not re-evaluate because of a mere message (X7 #77).
                     diskless = any(volume.backing is None for volume in end[0].resource.volumes.values())
@@ -359,7 +366,7 @@ class Operations:
             kernel.prepare(change)
             if not force:
                 around = explore(self.directory, Member(kernel, volume.resource))
-                agree(around, volume.resource, "remote", _peer_detaches(volume.number))
+                agree(around, volume.resource, "remote", peer_detaches(volume.number))
         except Refusal as refusal:
             change.undo()
             volume.options["diskless"] = before
@@ -450,81 +457,3 @@ class Operations:
                 raise refusal.with_info("failed to detach", *opener_lines(volume)) from None
             administration.del_minor(kernel, volume)
         administration.del_resource(kernel, resource)
-
-
-def _learn(change: Change, peer: PeerVolume, far: Volume) -> None:
-    """What a neighbour's state message says: its disk, its quorum, and the size a node without a disk follows (Z6)."""
-    peer.quorate = far.quorum
-    if peer.replication is Replication.OFF:
-        return
-    if far.backing is not None and peer.generations is not None:
-        known = replace(peer.generations, current=far.backing.metadata.current, stable=generations.is_stable(far))
-        peer.generations = known
-        secondary = peer.volume.resource.role is not Role.PRIMARY
-        if peer.volume.backing is None and secondary and far.disk is Disk.UP_TO_DATE:
-            peer.volume.exposed = known.current  # a diskless Secondary follows the data (S6: "on same UUID now")
-    change.put(peer, "disk", far.disk)
-    if peer.volume.backing is None and far.blocks and far.backing is not None:
-        peer.volume.blocks = far.blocks
-        if far.disk is Disk.UP_TO_DATE and not peer.volume.exposed:
-            peer.volume.exposed = far.backing.metadata.current
-
-
-def opener_lines(volume: Volume) -> list[str]:
-    if not volume.openers:
-        return []
-    head = f"/dev/drbd{volume.minor} open_cnt:{len(volume.openers)}, writable:{int(volume.writable)}"
-    lines = [f"{head}; list of openers follows"]
-    for opener in reversed(volume.openers):
-        moment = datetime.fromtimestamp(opener.since, UTC)
-        when = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
-        lines.append(f"drbd{volume.minor} opened by {opener.program} (pid {opener.pid}) at {when}")
-    return lines
-
-
-def _become_peer(role: Role) -> Apply:
-    def apply(_: Member, change: Change, link: Connection | None) -> None:
-        if link is not None:
-            change.put(link, "peer_role", role)
-
-    return apply
-
-
-def _peer_detaches(number: int) -> Apply:
-    def apply(_: Member, change: Change, link: Connection | None) -> None:
-        if link is not None and number in link.peer_volumes:
-            change.put(link.peer_volumes[number], "disk", Disk.DETACHING)
-
-    return apply
-
-
-def _prepare_forced_disk(change: Change, volume: Volume, *, up_to_date: bool, outdate: bool) -> None:
-    others = any(peer.disk is Disk.UP_TO_DATE for peer in volume.peers())
-    if up_to_date and Disk.INCONSISTENT <= volume.disk < Disk.UP_TO_DATE and not others:
-        change.put(volume, "disk", Disk.UP_TO_DATE)
-    if outdate:
-        for peer in volume.peers():
-            if peer.disk is Disk.UNKNOWN:
-                change.put(peer, "disk", Disk.OUTDATED)
-
-
-def _outdated_side(connection: Connection, back: Connection) -> Resource | None:
-    """D2: with quorum on and exactly one Primary, the Secondary outdates itself."""
-    mine, theirs = connection.resource, back.resource
-    if mine.options["quorum"] == "off" or mine.role is theirs.role:
-        return None
-    return theirs if mine.role is Role.PRIMARY else mine
-
-
-def _part(change: Change, connection: Connection, outdated: Resource | None) -> None:
-    resource = connection.resource
-    initiator = change.tag != "remote"
-    change.put(connection, "link", Link.DISCONNECTING if initiator else Link.TEAR_DOWN)
-    if outdated is resource:
-        for volume in resource.volumes.values():
-            if volume.disk > Disk.OUTDATED:
-                change.put(volume, "disk", Disk.OUTDATED)
-    elif outdated is not None:
-        for peer in connection.peer_volumes.values():
-            if peer.disk > Disk.OUTDATED:
-                change.put(peer, "disk", Disk.OUTDATED)

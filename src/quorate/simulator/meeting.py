@@ -1,0 +1,132 @@
+"""What two ends compare and write when they meet: secrets, settings, sizes, generations, sessions (N1, P13, U7, U10)."""
+
+from __future__ import annotations
+
+from quorate.simulator import generations
+from quorate.simulator.change import Change
+from quorate.simulator.errors import Refusal
+from quorate.simulator.handshake import Decision, Side, Strategy, compute_replication, decide
+from quorate.simulator.metadata import compute_usable_blocks
+from quorate.simulator.model import Connection, Path, Volume
+from quorate.simulator.settle import data_accessible
+from quorate.simulator.states import Disk, Link, Replication, Role
+
+_HANDSHAKE_NET = (
+    "protocol",
+    "allow-two-primaries",
+    "after-sb-0pri",
+    "after-sb-1pri",
+    "after-sb-2pri",
+    "data-integrity-alg",
+)
+
+
+def capacity(volume: Volume) -> int:
+    """What a disk offers to a peer: its room, capped by an explicit size (S11 #86)."""
+    assert volume.backing is not None
+    usable = compute_usable_blocks(volume.backing.device.size, volume.backing.metadata.max_peers)
+    sectors = volume.backing.options["size"]
+    assert isinstance(sectors, int)
+    return min(usable, sectors // 8) if sectors else usable
+
+
+def secret(connection: Connection) -> str:
+    algorithm = connection.net["cram-hmac-alg"]
+    return f"{algorithm}/{connection.net['shared-secret']}" if algorithm else ""
+
+
+def one_sided(connection: Connection, end: Connection) -> bool:
+    return bool(secret(connection)) != bool(secret(end))
+
+
+def settings_agree(connection: Connection, end: Connection) -> bool:
+    """P13: settings of the handshake must be equal, and only one side may discard its data."""
+    if connection.discard_my_data and end.discard_my_data:
+        return False
+    return all(connection.net[name] == end.net[name] for name in _HANDSHAKE_NET)
+
+
+def compare_ends(connection: Connection, end: Connection) -> dict[int, Decision]:
+    """The handshake table per volume that both sides have, from the side of `connection`."""
+    decisions: dict[int, Decision] = {}
+    for number, peer in connection.peer_volumes.items():
+        other = end.peer_volumes.get(number)
+        if other is None:
+            continue
+        mine, theirs = generations.announce(peer.volume, peer), generations.announce(other.volume, other)
+        peer.generations, other.generations = theirs, mine
+        both = peer.volume.disk >= Disk.NEGOTIATING and other.volume.disk >= Disk.NEGOTIATING
+        if not both:
+            decisions[number] = Decision(Strategy.NO_SYNC, "diskless")
+            continue
+        own, far = Side(connection.resource.node_id, mine), Side(end.resource.node_id, theirs)
+        decisions[number] = apply_discard(decide(own, far), connection, end)
+    return decisions
+
+
+def apply_discard(decision: Decision, connection: Connection, end: Connection) -> Decision:
+    """`--discard-my-data` settles a split brain in favour of the other side (S14)."""
+    if decision.strategy not in (Strategy.SPLIT_BRAIN, Strategy.SPLIT_BRAIN_OLD):
+        return decision
+    if connection.discard_my_data == end.discard_my_data:
+        return decision
+    whole = decision.strategy is Strategy.SPLIT_BRAIN_OLD
+    if connection.discard_my_data:
+        return decision._replace(strategy=Strategy.TARGET_SET_BITMAP if whole else Strategy.TARGET_USE_BITMAP)
+    return decision._replace(strategy=Strategy.SOURCE_SET_BITMAP if whole else Strategy.SOURCE_USE_BITMAP)
+
+
+_OPPOSITE = {Replication.WF_BITMAP_S: Replication.WF_BITMAP_T, Replication.WF_BITMAP_T: Replication.WF_BITMAP_S}
+
+
+def join_ends(
+    change: Change, mine: Connection, theirs: Connection, decisions: dict[int, Decision], *, mirrored: bool
+) -> None:
+    """One end's part of a meeting."""
+    change.put(mine, "link", Link.CONNECTED)
+    change.put(mine, "peer_role", theirs.resource.role)
+    for number, peer in mine.peer_volumes.items():
+        other = theirs.peer_volumes.get(number)
+        if other is None or number not in decisions:
+            continue
+        strategy = decisions[number].strategy
+        roles = (theirs.resource.role, mine.resource.role) if mirrored else (mine.resource.role, theirs.resource.role)
+        state = compute_replication(strategy, *roles)
+        if mirrored:
+            state = _OPPOSITE.get(state, state)
+        if state is Replication.WF_BITMAP_T and mine.resource.role is Role.PRIMARY and data_accessible(peer.volume):
+            raise Refusal(-10)  # U10: a Primary with current data does not become a target
+        change.put(peer, "replication", state)
+        change.put(peer, "disk", other.volume.disk)
+        peer.quorate = other.volume.quorum
+        if knows_newer(peer.volume, other.volume):
+            change.put(peer.volume, "disk", Disk.OUTDATED)
+
+
+def same_session(one: Connection, other: Connection) -> bool:
+    return one.link is Link.CONNECTED and other.link is Link.CONNECTED and one.session == other.session
+
+
+def knows_newer(mine: Volume, theirs: Volume) -> bool:
+    """A node without a disk has seen a generation this disk never heard of (S6e; not S6g)."""
+    if mine.backing is None or mine.disk <= Disk.OUTDATED or theirs.backing is not None or not theirs.exposed:
+        return False
+    metadata = mine.backing.metadata
+    known = {metadata.current, *metadata.history, *(entry.bitmap_uuid for entry in metadata.peers)}
+    return theirs.exposed not in known and theirs.resource.role is not Role.PRIMARY
+
+
+def establish(connection: Connection, end: Connection, path: Path | None) -> None:
+    session = max(connection.session, end.session) + 1
+    for side in (connection, end):
+        side.session = session
+        side.discard_my_data = False
+    mark_path(connection, end, path)
+
+
+def mark_path(connection: Connection, end: Connection, path: Path | None) -> None:
+    if path is not None:
+        path.established = True
+        for mirror in end.paths:
+            if (mirror.local, mirror.remote) == (path.remote, path.local):
+                mirror.established = True
