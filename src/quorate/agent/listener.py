@@ -96,6 +96,7 @@ class Listener:
         log: Logger,
         wake: Callable[[str], None],
         *,
+        prepare: Callable[[], Awaitable[object]] | None = None,
         rescan: float = RESCAN,
     ) -> None:
         self._broker = broker
