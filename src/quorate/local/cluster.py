@@ -184,7 +184,7 @@ class LocalCluster:
 
     def controllers_ended(self) -> bool:
         """Whether the controller process died by itself."""
-        return any(task.done() for task in self._tasks if task.get_name() == "controllers")
+        return self._controllers is not None and self._controllers.done()
 
     async def kill_controllers(self) -> None:
         """End the controllers at once, wherever they are."""
