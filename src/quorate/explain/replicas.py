@@ -24,7 +24,8 @@ from quorate.api.replicated_volume_replica import (
     SatisfyEligibleNodesCondition,
     ScheduledCondition,
 )
-from quorate.explain.causes import BLOCKED, DEGRADED, DELETING, HEALTHY, WORKING, Cause, Explanation
+from quorate.datamesh.context import agent_is_ready
+from quorate.explain.causes import BLOCKED, DEGRADED, DELETING, HEALTHY, WORKING, Cause, Explanation, listed
 from quorate.explain.nodes import node_cause, sync_source
 from quorate.explain.view import ClusterView
 
@@ -298,7 +299,9 @@ def _peers_behind(view: ClusterView, replica: ReplicatedVolumeReplica, condition
 def missing_members(
     view: ClusterView, volume: ReplicatedVolume, seen_by: ReplicatedVolumeReplica | None = None
 ) -> tuple[Cause, ...]:
-    """Members that are not there: their node is down, their agent silent, or the link to `seen_by` is cut."""
+    """Members that are not there: their node is down, their agent silent, or `seen_by` (else: nobody) reaches them."""
+    reporting = tuple(r for r in view.replicas_of(volume.metadata.name) if agent_is_ready(r))
+    reporters = reporting if seen_by is None else (seen_by,)
     found: list[Cause] = []
     for member in volume.status.datamesh.members:
         if seen_by is not None and member.name == seen_by.metadata.name:
@@ -308,19 +311,26 @@ def missing_members(
             text = f"{member.type} member on {member.node_name} is missing"
             found.append(Cause(f"replica {member.name}", text, because=(cause,)))
             continue
-        peer = next((p for p in seen_by.status.peers if p.name == member.name), None) if seen_by is not None else None
-        if seen_by is not None and peer is not None and peer.connection_state != ConnectionState.CONNECTED:
-            found.append(_cut(seen_by, member.name, member.node_name, peer.connection_state))
+        states = tuple(
+            (reporter.spec.node_name, peer.connection_state)
+            for reporter in reporters
+            if reporter.metadata.name != member.name
+            for peer in reporter.status.peers
+            if peer.name == member.name
+        )
+        if states and all(state != ConnectionState.CONNECTED for _, state in states):
+            found.append(_cut(member.name, member.node_name, states))
     return tuple(found)
 
 
-def _cut(seen_by: ReplicatedVolumeReplica, name: str, node: str, state: str) -> Cause:
+def _cut(name: str, node: str, states: tuple[tuple[str, str], ...]) -> Cause:
+    nodes = listed(tuple(reporter for reporter, _ in states))
     return Cause(
         f"replica {name}",
-        f"{node} runs, but {seen_by.spec.node_name} has no connection to it",
-        reason=f"connection {state or 'unknown'}",
-        actor=f"the network between {seen_by.spec.node_name} and {node}",
-        remedy="check cables, firewall and the ports 7000-7999 between the two",
+        f"{node} is up as far as the cluster knows, but {nodes} {'has' if len(states) == 1 else 'have'} no connection to it",
+        reason=f"connection {states[0][1] or 'unknown'}",
+        actor=f"{node}, or the network between {node} and {nodes}",
+        remedy=f"check whether {node} runs, and the network to it (ports 7000-7999)",
     )
 
 

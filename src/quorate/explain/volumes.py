@@ -254,10 +254,7 @@ def _io(view: ClusterView, volume: ReplicatedVolume) -> tuple[Found, ...]:
     condition = conditions.get(volume.status.conditions, IOReadyCondition.TYPE)
     if condition is None or condition.status == conditions.TRUE or condition.reason == IOReadyCondition.FORMING:
         return ()
-    seen_by = next(
-        (r for r in view.replicas_of(volume.metadata.name) if node_cause(view, r.spec.node_name) is None), None
-    )
-    missing = missing_members(view, volume, seen_by)
+    missing = missing_members(view, volume)
     nodes = tuple(dict.fromkeys(_node_of(volume, cause.subject) for cause in missing))
     if condition.reason == IOReadyCondition.IO_SUSPENDED:
         text = f"I/O is frozen to protect data: {condition.message}"
@@ -306,7 +303,7 @@ def _protection(view: ClusterView, volume: ReplicatedVolume) -> tuple[Found, ...
         for verdict, cause in replica_causes(view, replica)[:1]
         if verdict != DELETING
     )
-    own = tuple(cause for cause in behind if cause.because or cause.remedy or "Synchron" in cause.reason) or behind
+    own = _distinct(behind)
     cause = Cause(
         f"volume {volume.metadata.name}",
         f"less protected than promised: {'; '.join(gaps)} ({observed.message})",
@@ -315,6 +312,19 @@ def _protection(view: ClusterView, volume: ReplicatedVolume) -> tuple[Found, ...
         because=own,
     )
     return ((DEGRADED, cause),)
+
+
+def _distinct(causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
+    """Without those that rest on nothing but what another one already names."""
+    kept: list[Cause] = []
+    named: list[str] = []
+    for cause in sorted(causes, key=lambda cause: len(list(cause.walk()))):
+        roots = [link.subject for _, link in cause.walk() if not link.because]
+        if all(root in named for root in roots):
+            continue
+        kept.append(cause)
+        named.extend(roots)
+    return tuple(kept)
 
 
 # Changes under way
