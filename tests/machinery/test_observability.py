@@ -151,6 +151,43 @@ def test_the_same_event_is_counted_across_restarts() -> None:
     virtually(main)
 
 
+def test_a_lasting_state_is_told_once_whatever_its_text_says_and_across_restarts() -> None:
+    async def main(world: World) -> None:
+        volume = await world.client.create(new_volume("v"))
+        for restart in range(2):
+            recorder, metrics, task = await recorder_of(world)
+            for number in range(3):
+                recorder.emit("c", volume, "Warning", "Blocked", f"{restart}/{number} confirmed", once="step 1")
+                await recorder.drained()
+                await world.clock.sleep(5)
+            assert metrics.client_requests.total() == 1  # looking again costs no request
+            task.cancel()
+            await asyncio.wait((task,))
+        events = (await world.client.list(Event)).items
+        assert [(event.reason, event.count, event.message) for event in events] == [("Blocked", 1, "0/0 confirmed")]
+
+    virtually(main)
+
+
+def test_a_lasting_state_that_could_not_be_told_is_told_later() -> None:
+    async def main(world: World) -> None:
+        volume = await world.client.create(new_volume("v"))
+        metrics = MachineryMetrics(Registry())
+        transport = world.transport(FaultPlan(fail_before=1.0))
+        recorder = EventRecorder(Client(transport, world.clock, metrics), world.clock, metrics, world.log, "pod-1")
+        task = asyncio.create_task(recorder.run())
+        recorder.emit("c", volume, "Warning", "Blocked", "text", once="step 1")
+        await recorder.drained()
+        transport.plan = CALM
+        recorder.emit("c", volume, "Warning", "Blocked", "text", once="step 1")
+        await recorder.drained()
+        assert [event.reason for event in (await world.client.list(Event)).items] == ["Blocked"]
+        task.cancel()
+        await asyncio.wait((task,))
+
+    virtually(main)
+
+
 def test_one_object_cannot_flood_the_server() -> None:
     async def main(world: World) -> None:
         volume = await world.client.create(new_volume("v"))

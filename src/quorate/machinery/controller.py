@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from quorate.api.meta import Object
 from quorate.machinery.effects import Answer, Answers, Decision, Request
+from quorate.machinery.gauges import Gauges
 from quorate.machinery.metrics import MetricSpec
 from quorate.machinery.reader import Reader
 
@@ -60,6 +61,8 @@ class ControllerSpec(Generic[S]):
     """Kinds that `gather` reads without watching them."""
     metrics: tuple[MetricSpec, ...] = ()
     """Metrics that `Observe` effects of this controller name, besides those of `lifecycle_metrics`."""
+    gauges: tuple[Gauges, ...] = ()
+    """What is computed from the caches at every scrape."""
 
 
 AnySpec: TypeAlias = ControllerSpec[Any]

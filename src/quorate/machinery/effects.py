@@ -79,6 +79,9 @@ class Emit:
     """`Normal` or `Warning`."""
     reason: str
     message: str
+    once: str = ""
+    """Identity of a state that lasts: the Event is sent when the state is first seen, and not again however often it is
+    decided and however its message changes. Empty = every emission happened and is counted."""
 
 
 @dataclass(frozen=True)

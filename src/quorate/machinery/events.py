@@ -1,8 +1,9 @@
 """Kubernetes Events: recorded at once, sent in the background, repeated ones counted.
 
 Guarantees: recording never fails and never waits; the same event about the same object is one Event object whose
-count grows, across restarts too (its name is made of its content); one object cannot flood the API (25 per reason,
-then one per five minutes); texts are cut to their limit. What could not be sent is dropped and counted.
+count grows, across restarts too (its name is made of its content); an event about a lasting state (`once`) is sent once and
+costs no write afterwards; one object cannot flood the API (25 per reason, then one per five minutes); texts are cut to
+their limit. What could not be sent is dropped and counted.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from quorate.machinery.queue import Bucket
 
 MAX_PENDING = 1_000
 MAX_BUCKETS = 4_096
+MAX_REMEMBERED = 16_384
+"""Lasting states whose event was sent; a forgotten one costs a request that finds its event, or a second event."""
 ATTEMPTS = 3
 DEFAULT_NAMESPACE = "default"
 """Where events about cluster-wide objects live."""
@@ -43,6 +46,7 @@ class _Pending:
     count: int
     first: float
     last: float
+    once: bool = False
 
 
 class EventRecorder:
@@ -56,16 +60,19 @@ class EventRecorder:
         self._instance = instance
         self._pending: dict[str, _Pending] = {}
         self._buckets: dict[tuple[str, str], Bucket] = {}
+        self._told: dict[str, None] = {}
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
 
-    def emit(self, component: str, about: Object, type_: str, reason: str, message: str) -> None:
-        """Record one event; returns at once."""
+    def emit(self, component: str, about: Object, type_: str, reason: str, message: str, *, once: str = "") -> None:
+        """Record one event; returns at once. `once` is the identity of a state that lasts."""
         meta = about.metadata
         message = cut(message, event.MESSAGE_LIMIT)
-        content = "\0".join((component, meta.uid, type_, reason, message)).encode()
+        content = "\0".join((component, meta.uid, type_, reason, once or message)).encode()
         name = f"{meta.name[:200]}.{hashlib.blake2b(content, digest_size=8).hexdigest()}"
+        if once and name in self._told:
+            return
         now = self._clock.now()
         pending = self._pending.get(name)
         if pending is not None:
@@ -87,9 +94,17 @@ class EventRecorder:
             resource_version=meta.resource_version,
         )
         namespace = meta.namespace or DEFAULT_NAMESPACE
-        self._pending[name] = _Pending(reference, namespace, component, type_, reason, message, 1, now, now)
+        pending = _Pending(reference, namespace, component, type_, reason, message, 1, now, now, bool(once))
+        self._pending[name] = pending
+        if once:
+            self._remember(name)
         self._idle.clear()
         self._changed.set()
+
+    def _remember(self, name: str) -> None:
+        self._told[name] = None
+        if len(self._told) > MAX_REMEMBERED:
+            del self._told[next(iter(self._told))]
 
     async def run(self) -> None:
         """Send what is recorded, one after the other, until cancelled."""
@@ -124,6 +139,7 @@ class EventRecorder:
             except errors.ApiError as error:
                 self._log.debug("event not sent", event_reason=pending.reason, attempt=attempt, error=error)
                 await self._clock.sleep(attempt)
+        self._told.pop(name, None)
         self._metrics.events_dropped.inc("error")
 
     async def _send(self, name: str, pending: _Pending) -> None:
@@ -143,6 +159,8 @@ class EventRecorder:
         try:
             await self._client.create(fresh)
         except errors.AlreadyExists:
+            if pending.once:
+                return  # told before a restart
             present = await self._client.get(Event, name, pending.namespace)
             counted = {"count": present.count + pending.count, "lastTimestamp": fresh.last_timestamp}
             await self._client.patch(fresh, counted)

@@ -169,7 +169,9 @@ class Executor:
             case Delete():
                 await self._delete(job, effect, chain)
             case Emit():
-                self._events.emit(job.controller, effect.about, effect.type, effect.reason, effect.message)
+                self._events.emit(
+                    job.controller, effect.about, effect.type, effect.reason, effect.message, once=effect.once
+                )
             case Observe():
                 self._observe(effect)
             case _:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from quorate.api.meta import Object
-from quorate.machinery import health
+from quorate.machinery import gauges, health
 from quorate.machinery.cache import Caches, Scope
 from quorate.machinery.client import Client
 from quorate.machinery.clock import Clock
@@ -101,6 +101,8 @@ class Manager:
         )
         shell = Shell(self.caches, self.executor, self.events, clock, self.metrics, log, entropy, record)
         self.workers = tuple(Worker(spec, shell) for spec in specs)
+        for group in (group for spec in specs for group in spec.gauges):
+            gauges.register(group, self.registry, self.caches, clock, log)
         self.working = asyncio.Event()
         """Set once the controllers work."""
         self._stopping = asyncio.Event()

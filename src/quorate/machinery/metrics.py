@@ -129,6 +129,8 @@ class Metric:
 
 
 Collector: TypeAlias = Callable[[], Iterable[Sample]]
+GroupCollector: TypeAlias = Callable[[], Mapping[str, Iterable[Sample]]]
+"""One pass that computes several gauges; samples by the name of the metric."""
 
 
 class Registry:
@@ -137,6 +139,7 @@ class Registry:
     def __init__(self) -> None:
         self._metrics: dict[str, Metric] = {}
         self._collectors: dict[str, tuple[MetricSpec, Collector]] = {}
+        self._groups: list[tuple[tuple[MetricSpec, ...], GroupCollector]] = []
 
     def declare(self, spec: MetricSpec) -> Metric:
         """The metric of this declaration; the same declaration twice is the same metric."""
@@ -155,21 +158,46 @@ class Registry:
         """A gauge whose samples are computed at every scrape, so that deleted objects vanish by themselves."""
         self._collectors[spec.name] = (spec, collector)
 
+    def collect_group(self, specs: tuple[MetricSpec, ...], collector: GroupCollector) -> None:
+        """Gauges that one pass computes together at every scrape."""
+        self._groups.append((specs, collector))
+
+    def declared(self) -> tuple[MetricSpec, ...]:
+        """Every declaration, in the order of names."""
+        specs = [metric.spec for metric in self._metrics.values()]
+        specs.extend(spec for spec, _ in self._collectors.values())
+        specs.extend(spec for group, _ in self._groups for spec in group)
+        return tuple(sorted(specs, key=lambda spec: spec.name))
+
+    def _collected(self) -> dict[str, Metric]:
+        """The gauges that are computed now."""
+        found: dict[str, Metric] = {}
+        for specs, collector in self._groups:
+            samples = collector()
+            for spec in specs:
+                found[spec.name] = _gauge(spec, samples.get(spec.name, ()))
+        for name, (spec, single) in self._collectors.items():
+            found[name] = _gauge(spec, single())
+        return found
+
     def text(self) -> str:
         """The Prometheus text format, version 0.0.4."""
         lines: list[str] = []
-        for name in sorted((*self._metrics, *self._collectors)):
-            if name in self._metrics:
-                metric = self._metrics[name]
-            else:
-                spec, collector = self._collectors[name]
-                metric = Metric(spec)
-                for sample in collector():
-                    metric.set(sample.value, *sample.labels)
+        # Computed first: what the passes say about themselves belongs to the same scrape.
+        metrics = {**self._collected(), **self._metrics}
+        for name in sorted(metrics):
+            metric = metrics[name]
             lines.append(f"# HELP {name} {_escape_help(metric.spec.help)}")
             lines.append(f"# TYPE {name} {metric.spec.kind}")
             lines.extend(metric.lines())
         return "\n".join(lines) + "\n" if lines else ""
+
+
+def _gauge(spec: MetricSpec, samples: Iterable[Sample]) -> Metric:
+    metric = Metric(spec)
+    for sample in samples:
+        metric.set(sample.value, *sample.labels)
+    return metric
 
 
 def _number(value: float) -> str:

@@ -9,6 +9,7 @@ from quorate.api.replicated_storage_class import ReplicatedStorageClass
 from quorate.api.replicated_storage_pool import ReplicatedStoragePool
 from quorate.api.replicated_volume import ReplicatedVolume
 from quorate.api.storage_class import PROVISIONER, StorageClass
+from quorate.controllers.storage_class import gauges
 from quorate.controllers.storage_class.decide import decide
 from quorate.controllers.storage_class.snapshot import Snapshot, gather
 from quorate.controllers.storage_class.volumes import TRACKED_CONDITIONS, in_conflict
@@ -33,6 +34,7 @@ def spec() -> ControllerSpec[Snapshot]:
         ),
         gather=gather,
         decide=decide,
+        gauges=(gauges.GAUGES,),
     )
 
 

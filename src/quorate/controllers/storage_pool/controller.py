@@ -10,6 +10,7 @@ from quorate.api.lvm_volume_group import LVMVolumeGroup
 from quorate.api.node import Node
 from quorate.api.pod import Pod
 from quorate.api.replicated_storage_pool import ReplicatedStoragePool
+from quorate.controllers.storage_pool import gauges
 from quorate.controllers.storage_pool.decide import decide
 from quorate.controllers.storage_pool.snapshot import Settings, Snapshot, gather, is_agent_pod, is_pod_ready, may_belong
 from quorate.machinery.controller import ControllerSpec, Watch
@@ -30,6 +31,7 @@ def spec(settings: Settings) -> ControllerSpec[Snapshot]:
         ),
         gather=partial(gather, settings=settings),
         decide=decide,
+        gauges=(gauges.GAUGES,),
     )
 
 

@@ -15,6 +15,7 @@ from quorate.api.replicated_storage_pool import ReplicatedStoragePool
 from quorate.api.replicated_volume import ReplicatedVolume
 from quorate.api.replicated_volume_attachment import ReplicatedVolumeAttachment
 from quorate.api.replicated_volume_replica import ReplicatedVolumeReplica
+from quorate.controllers.volume import gauges, lifecycle
 from quorate.controllers.volume.decide import decide
 from quorate.controllers.volume.snapshot import Snapshot, gather, is_fenced
 from quorate.machinery.controller import ControllerSpec, changed, for_, owns, watches
@@ -37,7 +38,8 @@ def spec() -> ControllerSpec[Snapshot]:
             watches(Node, node_keys, changed(node_facts)),
         ),
         gather=gather,
-        decide=decide,
+        decide=lifecycle.observed(decide),
+        gauges=(gauges.GAUGES,),
     )
 
 

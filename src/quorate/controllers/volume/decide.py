@@ -89,8 +89,9 @@ def _finish(snapshot: Snapshot, volume: ReplicatedVolume, outcome: Outcome, now:
         *finalizers.attachment_removals(snapshot, outcome.status),
         *finalizers.replica_effects(snapshot, outcome.status),
         *(events.changes(before, outcome.status) if status_effects else ()),
+        *events.waiting(before, outcome.status, now),
     )
-    return Decision(effects=effects, wake_after=wake)
+    return Decision(effects=effects, wake_after=earliest(wake, events.wake_after(outcome.status, now)))
 
 
 def _postponed(before: ReplicatedVolumeStatus, outcome: Outcome, now: float) -> float | None:
