@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_JOBS ?= 2
 
-.PHONY: help setup up lint test test-kube kubectl bench crds lock clean
+.PHONY: help setup demo up lint test test-kube kubectl bench crds lock clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -17,6 +17,9 @@ $(STAMP): pyproject.toml requirements.lock
 	touch $(STAMP)
 
 setup: $(STAMP)  ## create .venv and install the locked dependencies
+
+demo: $(STAMP)  ## a guided tour of about a minute
+	$(BIN)/quorate demo
 
 up: $(STAMP)  ## start the local cluster
 	$(BIN)/quorate up

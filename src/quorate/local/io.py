@@ -58,7 +58,9 @@ class Progress(msgspec.Struct, frozen=True, tag="progress", tag_field="type"):
     writes: tuple[tuple[int, int], ...] = ()
     """Acknowledged blocks with their numbers."""
     acknowledged: int = 0
+    failed: int = 0
     pauses: int = 0
+    longest_pause: float = 0.0
     waiting: float = 0.0
     """Seconds for which the running write waits already."""
 
@@ -118,12 +120,18 @@ class LocalIo:
             if wish.seconds > 0:
                 async for message in self._write_for(wish, uid, device, run):
                     yield message
-            read_back, lost, copies = self._verify(uid, device, run)
+            read_back, lost, copies = self._verify(uid, device, run) if self._alive(device) else (0, 0, 0)
         finally:
             self._close(device)
         took = self._clock.monotonic() - began
         counts = (run.acknowledged, run.failed, read_back, lost, copies, run.pauses)
         yield IoReport(wish.volume, member.node_name, round(took, 3), *counts, round(run.longest_pause, 3), run.ended)
+
+    async def check(self, volume: str) -> tuple[int, int, int]:
+        """Blocks read back, blocks lost and copies compared, of everything ever acknowledged on an attached volume."""
+        uid, member = await self._target(IoRequest(volume))
+        device = self._cluster.simulator.device(member.node_name, drbd_name_on_node(member.name))
+        return self._verify(uid, device, _Run())
 
     # Where
 
@@ -241,13 +249,14 @@ class LocalIo:
     def _progress(self, device: Device, run: _Run) -> Progress:
         writes, run.fresh = tuple(run.fresh), []
         waiting = self._clock.monotonic() - run.began if run.began is not None else 0.0
-        return Progress(device.node, writes, run.acknowledged, run.pauses, round(waiting, 3))
+        counts = (run.acknowledged, run.failed, run.pauses, round(run.longest_pause, 3))
+        return Progress(device.node, writes, *counts, round(waiting, 3))
 
     # Reading back
 
     def _verify(self, uid: str, device: Device, run: _Run) -> tuple[int, int, int]:
         """Blocks read back, blocks lost, disks compared."""
-        volume = self._volume(device) if self._alive(device) else None
+        volume = self._volume(device)
         if volume is None:
             return 0, 0, 0
         promised = self._ledger.of(uid)
