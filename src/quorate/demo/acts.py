@@ -160,8 +160,8 @@ ACTS = (
         "classes",
         "Five nodes in three zones, three promises",
         (
-            "A storage class says how many failures data must survive (FTT) and how many",
-            "copies must exist before a write counts (GMDR). The layout follows from that.",
+            "A storage class says how many failures a volume must survive (FTT) and how",
+            "many copies more than one a write must reach (GMDR). The layout follows.",
         ),
         _classes,
         0.2,
@@ -170,8 +170,8 @@ ACTS = (
         "volumes",
         "Three volumes form",
         (
-            "The controllers choose nodes and publish a mesh; an agent on each node creates",
-            "LVM volumes and DRBD devices with the real command lines, then reports back.",
+            "The controllers choose nodes and publish a mesh; the agent of each node makes",
+            "LVM volumes and DRBD devices with the real command lines and reports back.",
         ),
         _form,
         0.5,
@@ -180,7 +180,7 @@ ACTS = (
         "attach",
         "Attach and write",
         (
-            "'orders' becomes a block device on one node (marked *). A writer numbers every",
+            "'orders' becomes a block device on one node (marked *). A writer numbers each",
             "write and remembers which ones were acknowledged.",
         ),
         _attach,
@@ -190,8 +190,8 @@ ACTS = (
         "node-down",
         "A node with a copy loses power",
         (
-            "Writes wait until DRBD notices the silence, then go on: two of three copies are",
-            "a majority. Nothing that was acknowledged may be missing.",
+            "Writes wait until DRBD notices the silence, then go on: two of three copies",
+            "are a majority. Nothing that was acknowledged may be missing.",
         ),
         _lose_node,
         3.0,
@@ -200,8 +200,8 @@ ACTS = (
         "repair",
         "The node returns",
         (
-            "Its agent brings DRBD up from what the API says. Only blocks written meanwhile",
-            "are copied, because the others kept a bitmap of what it missed.",
+            "Its agent brings DRBD up from what the API says. Only blocks written while it",
+            "was away are copied: the others kept a bitmap of what it missed.",
         ),
         _repair,
         0.75,
@@ -210,8 +210,8 @@ ACTS = (
         "layout",
         "More safety, while in use",
         (
-            "The class now promises to survive two nodes: 3 copies become 5. Members join in",
-            "small confirmed steps; quorum never drops below what is safe.",
+            "The class now promises to survive two nodes: 3 copies become 5. Members join",
+            "in small confirmed steps; quorum never drops below what is safe.",
         ),
         _grow,
         1.2,
@@ -230,7 +230,7 @@ ACTS = (
         "deletion",
         "Delete it all",
         (
-            "Deleting a volume takes replicas, DRBD devices and LVM volumes down in order.",
+            "Deleting a volume takes DRBD devices, LVM volumes and replicas down in order.",
             "At the end the nodes must be empty.",
         ),
         _delete,

@@ -70,7 +70,7 @@ def compute_row(
         node = replica.spec.node_name
         if node and replica.spec.replicated_volume_name == volume.metadata.name:
             cells[node] = _cell(members.get(name), replica, running.get(node, True), copied.get(name))
-    note, mood = _note(volume)
+    note, mood = _note(volume, whole=all(cell.mood != "bad" for cell in cells.values()))
     return VolumeView(volume.metadata.name, cells, note, mood)
 
 
@@ -95,7 +95,7 @@ def _cell(member: DatameshMember | None, replica: ReplicatedVolumeReplica, runni
     return Cell(_STATES.get(state, "starting"), "busy")
 
 
-def _note(volume: ReplicatedVolume) -> tuple[str, str]:
+def _note(volume: ReplicatedVolume, *, whole: bool) -> tuple[str, str]:
     status = volume.status
     if volume.metadata.deletion_timestamp:
         return "deleting", "busy"
@@ -104,7 +104,7 @@ def _note(volume: ReplicatedVolume) -> tuple[str, str]:
     if status.datamesh_transitions:
         return f"{status.membership_layout} …", "busy"
     observed = status.observed_protection
-    whole = observed is not None and observed.up_to_date_voters == observed.total_voters
+    whole = whole and observed is not None and observed.up_to_date_voters == observed.total_voters
     return f"{status.membership_layout}{'' if whole else ' !'}", "good" if whole else "bad"
 
 
@@ -125,8 +125,9 @@ def lines(picture: Picture) -> Iterator[list[tuple[str, str]]]:
 
 def plain_row(picture: Picture, volume: VolumeView) -> str:
     """A volume in one line of words, for places without a terminal."""
-    nodes = [f"{node.name}={volume.cells[node.name].text}" for node in picture.nodes if node.name in volume.cells]
-    return f"    {volume.name:{NAME}}{volume.note:10}{' '.join(nodes)}"[:WIDTH]
+    shown = [(node.name.removeprefix("node-"), volume.cells.get(node.name)) for node in picture.nodes]
+    nodes = [f"{name}:{cell.text.replace(' ', '-')}" for name, cell in shown if cell is not None]
+    return f"    {volume.name:{NAME}}{volume.note:9}{' '.join(nodes)}".rstrip()[:WIDTH]
 
 
 def _head(node: NodeView) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ class PlainScreen:
         for volume in picture.volumes:
             line = plain_row(picture, volume)
             # Every per cent would be a line of its own.
-            gist = "".join(" " if char.isdigit() and "%" in line else char for char in line)
+            gist = re.sub(r"\d+%", "%", line)
             if self._told.get(volume.name) != gist:
                 self._told[volume.name] = gist
                 self._write(line)
