@@ -95,7 +95,9 @@ class Admin:
     async def prepare_agent_pod(self, node: str) -> None:
         """What a kubelet and a DaemonSet would make: the node, and the agent's pod under its account."""
         meta = ObjectMeta(name=agent_pod(node), namespace=NAMESPACE, labels=FrozenMap({LABEL_APP: APP_AGENT}))
-        pod = to_builtins(Pod(metadata=meta, spec=PodSpec(node_name=node, containers=(Container(name="agent", image="quorate"),))))
+        pod = to_builtins(
+            Pod(metadata=meta, spec=PodSpec(node_name=node, containers=(Container(name="agent", image="quorate"),)))
+        )
         spec = msgspec.convert(pod["spec"], dict[str, object])
         await self._make("/api/v1/nodes", to_builtins(Node(metadata=ObjectMeta(name=node))))
         await self._make(f"/api/v1/namespaces/{NAMESPACE}/pods", {**pod, "spec": {**spec, "serviceAccountName": AGENT}})

@@ -114,12 +114,12 @@ class ControlPlane:
         )
         self._wait_ready()
 
-    def stop(self, name: str) -> None:
-        """Stop one server by its pid."""
+    def stop(self, name: str, *, grace: float = 1.0) -> None:
+        """Stop one server by its pid; it gets `grace` seconds to end by itself."""
         process = self.processes.pop(name)
         process.terminate()
         try:
-            process.wait(timeout=20)
+            process.wait(timeout=grace)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

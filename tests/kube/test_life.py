@@ -41,7 +41,7 @@ async def live(world: World) -> None:
     writer = await stories.start_writer(system, home)
     await stories.set_size(system, "96Mi")
     await acknowledging(writer)
-    await system.cluster.crash_node(home)
+    await world.lose_node(home)
     writer.abandon()
     await system.delete(ReplicatedVolumeAttachment, attachment)
     moved = await system.attach("vol", other)

@@ -29,7 +29,7 @@ from quorate.machinery.faults import FaultTransport
 from quorate.machinery.logs import Level, Logger, LogSettings, text_sink
 from quorate.verification.system.counting import CountingTransport, Writes
 from quorate.verification.system.system import System, SystemOptions
-from tests.kube.accounts import Admin, AgentIdentity
+from tests.kube.accounts import Admin, AgentIdentity, agent_pod
 from tests.kube.audit import Audit
 from tests.kube.processes import Processes
 from tests.kube.servers import ControlPlane
@@ -48,6 +48,15 @@ class World:
     admin: Admin
     audit: Audit
     """What the API server logged since the world began."""
+
+    async def lose_node(self, name: str) -> None:
+        """Power off a machine, and say so as the node controller would after forty seconds."""
+        await self.system.cluster.crash_node(name)
+        unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "no heartbeat"}
+        not_ready = {"type": "Ready", "status": "False"}
+        await self.admin.merge(f"/api/v1/nodes/{name}/status", {"status": {"conditions": [unknown]}})
+        pod = f"/api/v1/namespaces/{NAMESPACE}/pods/{agent_pod(name)}/status"
+        await self.admin.merge(pod, {"status": {"conditions": [not_ready]}})
 
 
 @asynccontextmanager
