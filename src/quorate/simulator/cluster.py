@@ -24,6 +24,7 @@ from quorate.simulator.metatool import MetaTool
 from quorate.simulator.model import Connection, Opener, PeerVolume, Resource, Volume
 from quorate.simulator.network import Network
 from quorate.simulator.operations import Operations
+from quorate.simulator.renegotiation import Renegotiation
 from quorate.simulator.result import Result
 from quorate.simulator.resync import Resync
 from quorate.simulator.scheduler import Scheduler
@@ -97,7 +98,8 @@ class Cluster:
             self._after_connect,
             self._after_probe,
         )
-        self.operations = Operations(self, self.links, self.resync)
+        self.renegotiation = Renegotiation(self, self.resync)
+        self.operations = Operations(self, self.links, self.resync, self.renegotiation)
         self.maintenance = Maintenance(self, self.operations, self.resync)
         self.io = DeviceIo(
             self,
@@ -247,6 +249,8 @@ class Cluster:
         other = self.resync.mirror(peer)
         if other is not None:
             self.operations.tell_disk_states(other.connection.resource)
+            self.renegotiation.follow_diskless_primary(other.connection.resource)
+        self.renegotiation.follow_diskless_primary(peer.connection.resource)
 
     def _wake_writers(self, one: str, other: str) -> None:
         """A link that healed before its loss was noticed lets waiting writes go on."""
@@ -271,7 +275,7 @@ class Cluster:
         self.operations.secondary(kernel, resource, force=False)
 
     def _after_probe(self, member: Member) -> None:
-        self.operations.compare_unstable(member.resource)
+        self.renegotiation.compare_unstable(member.resource)
 
     def _after_connect(self, one: Connection, other: Connection) -> None:
         """Both ends stand and know each other's disk: writes that waited for this link are replayed (I6)."""

@@ -13,7 +13,6 @@ from quorate.simulator import administration, disks, generations
 from quorate.simulator.blocks import BlockDevice
 from quorate.simulator.change import Change, attempt
 from quorate.simulator.errors import Refusal
-from quorate.simulator.handshake import Side, compute_replication, decide
 from quorate.simulator.kernel import Kernel
 from quorate.simulator.links import Links
 from quorate.simulator.model import Connection, PeerVolume, Resource, Volume
@@ -27,6 +26,7 @@ from quorate.simulator.parts import (
     peer_detaches,
     prepare_forced_disk,
 )
+from quorate.simulator.renegotiation import Renegotiation
 from quorate.simulator.resync import Resync
 from quorate.simulator.states import Disk, Link, Replication, Role
 from quorate.simulator.transactions import (
@@ -51,6 +51,7 @@ class Operations:
     directory: Directory
     links: Links
     resync: Resync
+    renegotiation: Renegotiation
 
     # --- roles -------------------------------------------------------------------------------------------------
 
@@ -134,7 +135,7 @@ class Operations:
             volume.new_generation = False
             for peer in volume.peers():
                 if peer.replication is Replication.ESTABLISHED and peer.disk is Disk.INCONSISTENT:
-                    self.compare_again(peer)
+                    self.renegotiation.compare_again(peer)
 
     def secondary(self, kernel: Kernel, resource: Resource, *, force: bool) -> None:
         """P8, P9."""
@@ -311,48 +312,11 @@ class Operations:
         change.put(volume, "disk", Disk.UP_TO_DATE if equal and own >= Disk.OUTDATED else own)
         kernel.commit(change)
         for connection in resource.connected():
-            self.compare_again(connection.peer_volumes[volume.number])
+            self.renegotiation.compare_again(connection.peer_volumes[volume.number])
 
     def _generation_of(self, peer: PeerVolume) -> int:
         other = self.resync.mirror(peer)
         return other.volume.backing.metadata.current if other is not None and other.volume.backing is not None else 0
-
-    def compare_again(self, peer: PeerVolume) -> None:
-        """A handshake on a connection that already stands."""
-        other = self.resync.mirror(peer)
-        if other is None or peer.volume.backing is None or other.volume.backing is None:
-            return
-        mine, theirs = generations.announce(peer.volume, peer), generations.announce(other.volume, other)
-        peer.generations, other.generations = theirs, mine
-        own_id, far_id = peer.connection.resource.node_id, other.connection.resource.node_id
-        decision = decide(Side(own_id, mine), Side(far_id, theirs))
-        state = compute_replication(decision.strategy, peer.connection.resource.role, other.connection.resource.role)
-        self._set_pair(peer, other, state)
-        self.resync.begin(peer, decision)
-
-    def compare_unstable(self, resource: Resource) -> None:
-        """With no Primary near any more, neighbours whose generations differ settle who is behind (S3: after-unstable)."""
-        for volume in resource.volumes.values():
-            if volume.backing is None or not generations.is_stable(volume):
-                continue
-            for peer in volume.peers():
-                other = self.resync.mirror(peer)
-                idle = peer.replication is Replication.ESTABLISHED and other is not None
-                if not idle or other is None or other.volume.backing is None or not generations.is_stable(other.volume):
-                    continue
-                usable = volume.disk >= Disk.OUTDATED and other.volume.disk >= Disk.OUTDATED
-                if usable and other.volume.backing.metadata.current != volume.backing.metadata.current:
-                    self.compare_again(peer)
-
-    def _set_pair(self, peer: PeerVolume, other: PeerVolume, state: Replication) -> None:
-        opposite = {Replication.WF_BITMAP_S: Replication.WF_BITMAP_T, Replication.WF_BITMAP_T: Replication.WF_BITMAP_S}
-        for side, far, value in ((peer, other, state), (other, peer, opposite.get(state, state))):
-            owner = self.directory.owner(side.connection.resource)
-            if owner is not None:
-                change = Change(side.connection.resource, "peer-state", forced=True)
-                change.put(side, "disk", far.volume.disk)
-                change.put(side, "replication", value)
-                owner.kernel.commit(change)
 
     def detach(self, kernel: Kernel, volume: Volume, tag: str, *, force: bool, diskless: bool) -> None:
         """D15."""
@@ -438,7 +402,7 @@ class Operations:
         self.tell_disk_states(volume.resource)
         for peer in connected:
             if peer.disk >= Disk.INCONSISTENT:
-                self.compare_again(peer)
+                self.renegotiation.compare_again(peer)
 
     # --- teardown ----------------------------------------------------------------------------------------------
 

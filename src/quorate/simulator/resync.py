@@ -257,9 +257,19 @@ class Resync:
 
 
 def _stable_for(target: PeerVolume, source: PeerVolume) -> bool:
-    """A source beside a Primary may lack its latest writes, unless that Primary is the target itself (S3c, S10)."""
+    """A source beside a Primary may lack its latest writes (S3c, S10).
+
+    Not so when that Primary is the target itself, or has no disk and writes to the target as well: then nobody else
+    could be waited for.
+    """
     resource, own = source.connection.resource, target.connection.resource
     if resource.role is Role.PRIMARY:
         return True
     near = [c.peer_id for c in resource.connections.values() if c.peer_role is Role.PRIMARY]
-    return all(peer_id == own.node_id for peer_id in near)
+    writers = {own.node_id, *(p.connection.peer_id for p in target.volume.peers() if _is_diskless_primary(p))}
+    return all(peer_id in writers for peer_id in near)
+
+
+def _is_diskless_primary(peer: PeerVolume) -> bool:
+    connected = peer.replication is not Replication.OFF
+    return connected and peer.disk is Disk.DISKLESS and peer.connection.peer_role is Role.PRIMARY
