@@ -15,7 +15,6 @@ from quorate.verification.perfect_drive import (
     delete_replica,
     form,
     run,
-    walk,
     with_attachment,
     with_configuration,
     with_replica,
@@ -31,6 +30,7 @@ from tests.datamesh.builders import (
     THREE,
     datamesh,
     edit_replica,
+    first_state,
     member,
     one_pass,
     passed,
@@ -58,6 +58,12 @@ def gone(cluster: Cluster, *ids: int, fenced: bool = False) -> Cluster:
     return cluster
 
 
+def removal_step(cluster: Cluster, index: int) -> str:
+    """Status of a step of the removal of #3; empty = there is none."""
+    found = transition(cluster, TransitionType.REMOVE_REPLICA, 3)
+    return found.steps[index].status if found is not None else ""
+
+
 def shapes(cluster: Cluster) -> list[str]:
     """Every mesh published until the removal is complete."""
     found = [shape(cluster)]
@@ -77,7 +83,15 @@ def shapes(cluster: Cluster) -> list[str]:
         (THREE, ["0D 1D 2D q2 qmr2", "1D 2D q2 qmr2"]),
         (FOUR, ["0D 1D 2D 3D q3 qmr3", "1D 2D 3D q2 qmr3"]),
         (PAIR_TB, ["0D 1D 2TB q2 qmr1", "1D 2TB q1 qmr1"]),
-        (FOUR_TB, ["0D 1D 2D 3D 4TB q3 qmr2", "1D 2D 3D 4TB q3 qmr2", "1D 2D 3D 4TB q2 qmr2"]),
+        (
+            FOUR_TB,
+            [
+                "0D 1D 2D 3D 4TB q3 qmr2",
+                "0D 1D 2D 3D 4TB q3 qmr2 off",
+                "1D 2D 3D 4TB q2 qmr2 off",
+                "1D 2D 3D 4TB q2 qmr2",
+            ],
+        ),
     ],
     ids=str,
 )
@@ -184,10 +198,7 @@ def test_l3_a_voter_change_stuck_on_a_dead_third_party_completes_after_its_remov
 
 def test_decision_11_an_object_that_vanishes_in_a_removal_turns_it_into_an_emergency() -> None:
     cluster = with_configuration(form(FOUR), THREE)
-    for state, _ in walk(cluster):
-        found = transition(state, TransitionType.REMOVE_REPLICA, 3)
-        if found is not None and found.steps[0].status == "Active":
-            break
+    state = first_state(cluster, lambda state: removal_step(state, 0) == "Active")
     cluster = passed(without_object(dead(state, 3), 3))
     assert transition(cluster, TransitionType.REMOVE_REPLICA, 3) is None
     assert transition(cluster, FORCE, 3) is not None
@@ -195,10 +206,7 @@ def test_decision_11_an_object_that_vanishes_in_a_removal_turns_it_into_an_emerg
 
 def test_h15_an_object_that_vanishes_in_the_last_step_confirms_it() -> None:
     cluster = with_configuration(form(FOUR), THREE)
-    for state, _ in walk(cluster):
-        found = transition(state, TransitionType.REMOVE_REPLICA, 3)
-        if found is not None and found.steps[-1].status == "Active":
-            break
+    state = first_state(cluster, lambda state: removal_step(state, -1) == "Active")
     cluster = passed(without_object(react(state, only=(0, 1, 2)), 3))
     assert transition(cluster, TransitionType.REMOVE_REPLICA, 3) is None
 

@@ -56,6 +56,7 @@ CATALOGUE: dict[tuple[str, str], tuple[str, list[str]]] = {
     (FORCE, "diskful/v1"): (EMERGENCY, ["Force remove"]),
     (FORCE, "diskful-q-down/v1"): (EMERGENCY, ["Force remove"]),
     (FORCE, "diskful-staged/v1"): (EMERGENCY, ["Force remove + q↑", "q↓"]),
+    (FORCE, "diskful-vote-off/v1"): (EMERGENCY, ["TB vote off", "Force remove", "TB vote on"]),
     (FORCE, "diskful-pair/v1"): (EMERGENCY, ["Disconnect tie-breakers", "Force remove + q↓"]),
     (TransitionType.ATTACH, "attach/v1"): (TransitionGroup.ATTACHMENT, ["Attach"]),
     (TransitionType.DETACH, "detach/v1"): (TransitionGroup.ATTACHMENT, ["Detach"]),

@@ -65,7 +65,7 @@ def vanishing(context: Context, present: str) -> Plan | None:
     if present != D:
         plan_id = _STAR_PLANS.get(present, "")
     elif context.registry.rules.emergency_staged(context):
-        plan_id = "diskful-pair/v1" if context.mesh.voter_count == 2 else "diskful-staged/v1"
+        plan_id = "diskful-pair/v1" if context.mesh.voter_count == 2 else "diskful-vote-off/v1"
     else:
         plan_id = "diskful/v1" if context.mesh.voter_count % 2 else "diskful-q-down/v1"
     return context.registry.find(TransitionType.FORCE_REMOVE_REPLICA, plan_id)

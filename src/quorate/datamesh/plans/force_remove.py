@@ -4,8 +4,11 @@ No guard about copies, failures or zones: what is lost is lost. qmr and the base
 not fenced goes only while the rest has quorum. Beside a tie-breaker it goes in two steps, each confirmed by every remaining
 member that may still run; a fenced one goes in one step:
 
-* three or more voters: the member goes and q = majority + 1; then q = majority;
+* three or more voters: the tie-breakers lose their vote, the member goes and q = majority, the vote comes back (M1);
 * two voters: the tie-breakers drop their connection to the member; then it goes and q = 1.
+
+`diskful-staged/v1` (q = majority + 1 meanwhile) is not chosen any more: with two voters left nobody but a tie-break meets
+q = 3, and not even that while the votes are off (docs/decisions/voter-changes-beside-a-tie-breaker.md).
 """
 
 from __future__ import annotations
@@ -34,13 +37,13 @@ def plain(context: Context) -> Block | None:
     return Block("internal: a tie-breaker remains") if context.registry.rules.emergency_staged(context) else None
 
 
-def _removal(name: str, extra: int = 0) -> Step:
+def _removal(name: str, extra: int = 0, *, votes_off: bool = False) -> Step:
     return Step(
         name=name,
         kind=Kind.FORCE,
         apply=steps.force_remove(extra),
         confirm=confirm.by_remaining,
-        gates=(emergency.unreachable, emergency.rest_has_quorum),
+        gates=(emergency.unreachable, emergency.rest_has_quorum, *((voting.vote_is_off,) if votes_off else ())),
         voting=True,
         raises=extra > 0,
     )
@@ -56,6 +59,19 @@ DISCONNECT = Step(
     gates=(emergency.unreachable, emergency.rest_has_quorum),
     voting=True,
 )
+
+
+VOTE_OFF = Step(
+    name="TB vote off",
+    kind=Kind.FORCE,
+    apply=steps.vote_off,
+    confirm=confirm.by_remaining,
+    gates=(emergency.unreachable, emergency.rest_has_quorum),
+    voting=True,
+    raises=True,
+)
+
+VOTE_ON = Step(name="TB vote on", kind=Kind.FORCE, apply=steps.vote_on, confirm=confirm.by_remaining, voting=True)
 
 
 def _plan(plan_id: str, guards: tuple[Guard, ...], plan_steps: tuple[Step, ...]) -> Plan:
@@ -81,5 +97,6 @@ PLANS = (
     _plan("diskful/v1", (*_VOTER, plain, voting.voters_odd), (_removal("Force remove"),)),
     _plan("diskful-q-down/v1", (*_VOTER, plain, voting.voters_even), (_removal("Force remove"),)),
     _plan("diskful-staged/v1", (*_VOTER, staged), (_removal("Force remove + q↑", 1), LOWER_QUORUM)),
+    _plan("diskful-vote-off/v1", (*_VOTER, staged), (VOTE_OFF, _removal("Force remove", votes_off=True), VOTE_ON)),
     _plan("diskful-pair/v1", (*_VOTER, staged, voting.voters_even), (DISCONNECT, _removal("Force remove + q↓"))),
 )
