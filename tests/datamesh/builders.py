@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace as replace_cluster
 from dataclasses import replace as replace_rules
 
@@ -28,6 +29,7 @@ from quorate.datamesh.layout import Layout, layout_of
 from quorate.datamesh.members import id_of
 from quorate.datamesh.registry import Staging
 from quorate.verification.perfect_cluster import VOLUME, Cluster
+from quorate.verification.perfect_drive import walk
 
 ONE = layout_of(0, 0)
 PAIR = layout_of(0, 1)
@@ -218,3 +220,11 @@ def address(network: str, last: int) -> Address:
 def layout_id(layout: Layout) -> str:
     """The name of a layout as a test id."""
     return str(layout)
+
+
+def first_state(start: Cluster, wanted: Callable[[Cluster], bool]) -> Cluster:
+    """The first state on the way to rest, right after a pass, that is wanted."""
+    for state, _ in walk(start):
+        if wanted(state):
+            return state
+    raise AssertionError("the wanted state is never reached")

@@ -41,6 +41,8 @@ class Observation:
     result: PassResult
     history: dict[int, Datamesh]
     """Every revision published so far, this pass included."""
+    blank: frozenset[str] = frozenset()
+    """Replicas whose node was proven down and has not answered since: whatever it boots with comes from the newest status."""
 
     @property
     def before(self) -> ReplicatedVolumeStatus:
@@ -67,7 +69,22 @@ class Observation:
     def fenced(self, name: str) -> bool:
         """Whether a member cannot run: fencing evidence and nobody reaches it."""
         member = by_name(self.before.datamesh).get(name) or by_name(self.after.datamesh).get(name)
+        if name in self.blank:
+            return True
         return member is not None and member.node_name in self.cluster.fenced and not self.reached(name)
+
+    def taken_back(self, name: str) -> bool:
+        """Whether a join is being taken back: nothing is lost that anybody counted on."""
+        both = (*self.before.datamesh_transitions, *self.after.datamesh_transitions)
+        return any(t.reverting and t.replica_name == name for t in both)
+
+    def sees_somebody(self, name: str) -> bool:
+        return any(
+            rvr.metadata.name == name
+            and agent_is_ready(rvr)
+            and any(peer.connection_state == "Connected" for peer in rvr.status.peers)
+            for rvr in self.cluster.replicas
+        )
 
     def reached(self, name: str) -> bool:
         return any(
@@ -171,8 +188,11 @@ def s8(o: Observation) -> None:
         member = by_name(old)[name]
         if o.fenced(name):
             return  # a fenced node counts nobody: one step is enough
-        assert (count >= 2 and new.quorum == majority(count) + 1) or (
-            count == 1 and member.tie_breakers_disconnected
+        votes_off = old.tie_breakers_suspended and new.tie_breakers_suspended
+        assert (
+            votes_off
+            or (count >= 2 and new.quorum == majority(count) + 1)
+            or (count == 1 and member.tie_breakers_disconnected)
         ), f"S8: emergency of {name} in one step"
         return
     if old.tie_breakers_suspended and new.tie_breakers_suspended:
@@ -222,7 +242,7 @@ def s14(o: Observation) -> None:
         was = old.get(name)
         if was is None or members.is_voter(was.type) or not members.is_voter(member.type):
             continue
-        assert o.reached(name) or not voters(o.before.datamesh), f"S14: {name} gains a vote unreachable"
+        assert o.reached(name) or o.sees_somebody(name), f"S14: {name} gains a vote unreachable"
 
 
 def s15_s16(o: Observation) -> None:
@@ -233,7 +253,8 @@ def s15_s16(o: Observation) -> None:
         lost_volume = member.type == MemberType.LIMINAL_DISKFUL and (
             name not in new or not members.needs_backing_volume(new[name].type)
         )
-        if not (lost_disk or lost_volume) or (name not in new and name in o.emergency_subjects()):
+        forced = name not in new and name in o.emergency_subjects()
+        if not (lost_disk or lost_volume) or forced or o.taken_back(name):
             continue
         if lost_volume and not was_copy(o, name):
             continue
@@ -330,17 +351,14 @@ def s22(o: Observation) -> None:
 def s24_s25(o: Observation) -> None:
     """A tie-breaker is given up voluntarily only if the voters do not need it; an even rest is left only with one."""
     old, new = o.before.datamesh, o.after.datamesh
-    gone = {n for n in breakers(old) - breakers(new) if n not in o.emergency_subjects()}
+    gone = {n for n in breakers(old) - breakers(new) if n not in o.emergency_subjects() and not o.taken_back(n)}
     for name in sorted(gone):
         count = len(voters(new))
         if count % 2 == 0 and o.layout.ftt >= count // 2 > 0:
             assert breakers(new), f"S24: the last tie-breaker {name} leaves {count} voters"
-    lost = voters(old) - voters(new)
-    both = (*o.before.datamesh_transitions, *o.after.datamesh_transitions)
-    lost -= {t.replica_name for t in both if t.reverting}  # a join that is taken back
-    for name in sorted(lost):
+    for name in sorted(voters(old) - voters(new)):
         joined = name in by_name(new) and by_name(new)[name].type == MemberType.TIE_BREAKER
-        if name in o.emergency_subjects() or not was_copy(o, name):
+        if name in o.emergency_subjects() or o.taken_back(name):
             continue
         count = len(voters(new))
         if count and count % 2 == 0 and o.layout.ftt >= count // 2:

@@ -54,6 +54,8 @@ class DatameshMachine(RuleBasedStateMachine):
 
     cluster: Cluster
     history: dict[int, Datamesh]
+    blank: frozenset[str] = frozenset()
+    """Replicas on nodes that were proven down and have not answered since."""
     last: PassResult | None = None
 
     @initialize(
@@ -71,6 +73,16 @@ class DatameshMachine(RuleBasedStateMachine):
     def ids(self) -> list[int]:
         return [id_of(rvr.metadata.name) for rvr in self.cluster.replicas]
 
+    def answer(self, only: tuple[int, ...] | None = None) -> None:
+        """Replicas do their round; whoever answers is configured again."""
+        self.cluster = react(self.cluster, only)
+        answered = frozenset(
+            rvr.metadata.name
+            for rvr in self.cluster.replicas
+            if rvr.spec.node_name not in self.cluster.dead and (only is None or id_of(rvr.metadata.name) in only)
+        )
+        self.blank -= answered
+
     def pick(self, number: int) -> int | None:
         found = self.ids()
         return found[number % len(found)] if found else None
@@ -80,7 +92,7 @@ class DatameshMachine(RuleBasedStateMachine):
         before = self.cluster
         result = one_pass(before)
         self.history[result.status.datamesh_revision] = result.status.datamesh
-        check_all(Observation(before, result, self.history))
+        check_all(Observation(before, result, self.history, self.blank))
         written = with_status(before, result.status)
         again = one_pass(written)
         assert again.status is result.status, "E5: the second pass changes nothing"
@@ -92,7 +104,7 @@ class DatameshMachine(RuleBasedStateMachine):
 
     @rule()
     def all_replicas_answer(self) -> None:
-        self.cluster = react(self.cluster)
+        self.answer()
 
     # Progress must be as likely as trouble, or no change is ever seen half-way: the same in larger portions.
 
@@ -100,7 +112,7 @@ class DatameshMachine(RuleBasedStateMachine):
     def volume_goes_on(self, rounds: int) -> None:
         for _ in range(rounds):
             self.engine_pass()
-            self.cluster = react(self.cluster)
+            self.answer()
 
     @rule(rounds=st.integers(1, 3), chosen=subsets)
     def volume_goes_on_with_some(self, rounds: int, chosen: int) -> None:
@@ -114,7 +126,7 @@ class DatameshMachine(RuleBasedStateMachine):
 
     @rule(chosen=subsets)
     def some_replicas_answer(self, chosen: int) -> None:
-        self.cluster = react(self.cluster, only=tuple(i for i in self.ids() if chosen >> (i % 12) & 1))
+        self.answer(tuple(i for i in self.ids() if chosen >> (i % 12) & 1))
 
     @rule(layout=st.sampled_from(ALL_LAYOUTS))
     def configuration_changes(self, layout: Layout) -> None:
@@ -124,7 +136,8 @@ class DatameshMachine(RuleBasedStateMachine):
     @rule(node=nodes)
     def node_dies(self, node: str) -> None:
         if node not in self.cluster.dead:
-            self.cluster = react(replace_cluster(self.cluster, dead=(*self.cluster.dead, node)))
+            self.cluster = replace_cluster(self.cluster, dead=(*self.cluster.dead, node))
+            self.answer()
 
     @rule()
     def nodes_come_back(self) -> None:
@@ -133,6 +146,9 @@ class DatameshMachine(RuleBasedStateMachine):
     @rule()
     def dead_nodes_are_fenced(self) -> None:
         self.cluster = replace_cluster(self.cluster, fenced=self.cluster.dead)
+        self.blank |= frozenset(
+            rvr.metadata.name for rvr in self.cluster.replicas if rvr.spec.node_name in self.cluster.dead
+        )
 
     @rule()
     def evidence_is_withdrawn(self) -> None:

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from quorate.api.replicated_volume import Datamesh
 from quorate.api.value import replace as replace_value
+from quorate.datamesh import confirm
 from quorate.datamesh.context import Context
 from quorate.datamesh.dsl import Kind, Plan, Step
 from quorate.datamesh.engine import DEFAULT_REGISTRY
@@ -47,15 +49,16 @@ def relative_quorum(plan: Plan, step: Step) -> Step:
     """H1: q moves by one instead of being computed."""
     if step.kind is not Kind.LOSE_VOTE:
         return step
-    return replace(
-        step,
-        apply=lambda context: replace_value(step.apply(context), quorum=max(context.mesh.datamesh.quorum - 2, 0)),
-    )
+
+    def apply(context: Context) -> Datamesh:
+        return replace_value(step.apply(context), quorum=max(context.mesh.datamesh.quorum - 2, 0))
+
+    return replace(step, apply=apply)
 
 
 def nobody(plan: Plan, step: Step) -> Step:
     """Steps that complete at once."""
-    return replace(step, confirm=lambda context, revision: type(step.confirm(context, revision))(0, 0))
+    return replace(step, confirm=confirm.by_nobody)
 
 
 def disconnected(cluster: Cluster) -> Cluster:

@@ -24,7 +24,7 @@ from quorate.verification.perfect_replicas import react
 from tests.datamesh.builders import MODES, THREE, context_of, datamesh, deleting_volume
 from tests.datamesh.machine import NODES, DatameshMachine
 
-RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+RELAXED = settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def history(random: Random, length: int = 40) -> Cluster:

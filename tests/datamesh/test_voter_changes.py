@@ -26,6 +26,7 @@ from tests.datamesh.builders import (
     edit_datamesh,
     edit_member,
     edit_replica,
+    first_state,
     passed,
     replica,
     requesting,
@@ -210,9 +211,7 @@ def test_decision_5_a_primary_that_sees_too_few_voters_does_not_confirm_with_sta
 
 def test_h1_q_is_the_majority_of_the_voters_after_the_step_whatever_happened_meanwhile() -> None:
     cluster = with_configuration(form(FOUR), THREE)
-    for state, _ in walk(cluster):
-        if transition(state, TransitionType.REMOVE_REPLICA) is not None:
-            break
+    state = first_state(cluster, lambda state: transition(state, TransitionType.REMOVE_REPLICA) is not None)
     cluster = react(replace_cluster(state, dead=("node-1",), fenced=("node-1",)))
     cluster, _ = run(cluster)
     mesh = datamesh(cluster)

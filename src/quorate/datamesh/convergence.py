@@ -5,8 +5,9 @@ tie-breaker, a tie-breaker that helps nobody goes before the voters change, the 
 missing tie-breaker. A replica object that is being deleted means "replace it": it does not count, its replacement is created
 first, and the guards keep it until the replacement carries its weight (decision 8). A lost replica is replaced by itself.
 
-Guarantees: at most one action per pass, none whose first step a guard would block, and none while the effect of the last
-one is under way, except that the object of a replica that is certainly lost goes at once; the configuration may change at any moment, the next action is computed from what is there.
+Guarantees: at most one action per pass, none whose first step a guard would block, and none while the effect of the last one
+is under way, except that the object of a replica that is certainly lost goes at once. The configuration may change at any
+moment; the next action is computed from what is there.
 """
 
 from __future__ import annotations

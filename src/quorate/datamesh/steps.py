@@ -8,6 +8,8 @@ the transition, never from a request that may be gone (E15, hazard H29).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from quorate.api.common import Address
 from quorate.api.replicated_volume import Datamesh, DatameshMember, MemberType
 from quorate.api.value import replace
@@ -43,16 +45,20 @@ def addresses_on(networks: tuple[str, ...], reported: tuple[Address, ...]) -> tu
     return tuple(by_name[name] for name in networks if name in by_name)
 
 
-def _volume_group(context: Context) -> dict[str, str]:
+class VolumeGroup(NamedTuple):
+    """Where a disk is; empty for members without one (S17)."""
+
+    name: str = ""
+    thin_pool: str = ""
+
+
+def _volume_group(context: Context) -> VolumeGroup:
     transition = context.transition
     assert transition is not None, "a step is applied for a transition"
-    return {
-        "lvm_volume_group_name": transition.lvm_volume_group_name,
-        "lvm_volume_group_thin_pool_name": transition.lvm_volume_group_thin_pool_name,
-    }
+    return VolumeGroup(transition.lvm_volume_group_name, transition.lvm_volume_group_thin_pool_name)
 
 
-_NO_VOLUME_GROUP = {"lvm_volume_group_name": "", "lvm_volume_group_thin_pool_name": ""}
+_NO_VOLUME_GROUP = VolumeGroup()
 
 
 def _joined(context: Context, member_type: str) -> Datamesh:
@@ -61,14 +67,15 @@ def _joined(context: Context, member_type: str) -> Datamesh:
     replica = context.replica
     if context.member is not None or replica.rvr is None:
         return datamesh
-    fields = _volume_group(context) if members.needs_backing_volume(member_type) else _NO_VOLUME_GROUP
+    group = _volume_group(context) if members.needs_backing_volume(member_type) else _NO_VOLUME_GROUP
     member = DatameshMember(
         name=replica.name,
         type=member_type,
         node_name=replica.node_name,
         zone=context.world.zone_of(replica.node_name),
         addresses=addresses_on(datamesh.system_network_names, replica.rvr.status.addresses),
-        **fields,
+        lvm_volume_group_name=group.name,
+        lvm_volume_group_thin_pool_name=group.thin_pool,
     )
     return with_member(datamesh, member)
 
@@ -93,21 +100,25 @@ def leave_voter(context: Context) -> Datamesh:
     return with_quorum(without_member(context.mesh.datamesh, context.replica.name))
 
 
-def _retyped(context: Context, member_type: str, fields: dict[str, str]) -> Datamesh:
+def _retyped(context: Context, member_type: str, group: VolumeGroup | None = None) -> Datamesh:
+    """The subject with another type; its volume group stays unless one is given."""
     member = context.member
     if member is None:
         return context.mesh.datamesh
-    return with_member(context.mesh.datamesh, replace(member, type=member_type, **fields))
+    changed = replace(member, type=member_type)
+    if group is not None:
+        changed = replace(changed, lvm_volume_group_name=group.name, lvm_volume_group_thin_pool_name=group.thin_pool)
+    return with_member(context.mesh.datamesh, changed)
 
 
 def attach_disk(context: Context) -> Datamesh:
     """D∅ → D: only the type changes."""
-    return _retyped(context, MemberType.DISKFUL, {})
+    return _retyped(context, MemberType.DISKFUL)
 
 
 def detach_disk(context: Context) -> Datamesh:
     """D → D∅: only the type changes."""
-    return _retyped(context, MemberType.LIMINAL_DISKFUL, {})
+    return _retyped(context, MemberType.LIMINAL_DISKFUL)
 
 
 def change_volume(context: Context) -> Datamesh:
@@ -127,7 +138,7 @@ def lose_vote(to: str, extra: int = 0) -> Apply:
 
 def retype(to: str) -> Apply:
     """A → TB, TB → A: only the type changes."""
-    return lambda context: _retyped(context, to, {})
+    return lambda context: _retyped(context, to)
 
 
 def raise_quorum(context: Context) -> Datamesh:

@@ -1,7 +1,7 @@
 """Diskful members: join and leave (facts/datamesh 3.5, 3.6 in the form of decisions 3 and 4).
 
-qmr is changed by ChangeQuorum only (hazards H3, H13): it goes down before a copy leaves (G19 asks for it) and up once the copies
-are UpToDate, so no membership plan carries a qmr step and none is held up by a resync.
+qmr is changed by ChangeQuorum only (hazards H3, H13): it goes down before a copy leaves (G19 asks for it) and up once the
+copies are UpToDate, so no membership plan carries a qmr step and none is held up by a resync.
 """
 
 from __future__ import annotations
