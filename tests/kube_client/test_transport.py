@@ -14,7 +14,7 @@ from aiohttp import web
 
 from quorate.kube.credentials import Fixed, Proof, bearer
 from quorate.kube.kubeconfig import Material, ServerConfig
-from quorate.kube.transport import KubeTransport, TokenBucket
+from quorate.kube.transport import KubeTransport, TokenBucket, environment_proxy
 from quorate.machinery import errors
 from quorate.machinery.transport import Response
 from tests.kube.certificates import Authority
@@ -207,3 +207,36 @@ def test_rate_limit_lets_bursts_through_and_slows_a_runaway_loop() -> None:
     assert [bucket.take() for _ in range(5)] == pytest.approx([0, 0, 0, 0.1, 0.2])
     time[0] = 1.0
     assert bucket.take() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        ("https://10.0.0.1:6443", "http://proxy:3128"),
+        ("http://10.0.0.1:8080", ""),
+        ("https://api.inside:6443", ""),
+        ("https://api.outside:6443", "http://proxy:3128"),
+        ("https://127.0.0.1:6443", ""),
+    ],
+)
+def test_proxies_of_the_environment(server: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,.inside")
+    assert environment_proxy(server) == expected
+
+
+async def test_a_netrc_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password else\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    seen: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("authorization", ""))
+        return web.Response(text="{}")
+
+    async with serving(handler) as url, transport(ServerConfig(server=url), SkippingClock()) as made:
+        await call(made, "GET")
+    assert seen == ["Bearer t"], "the credentials we were given, not those of a file"

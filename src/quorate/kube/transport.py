@@ -4,6 +4,7 @@
   jitter, a bounded number of times; a write whose outcome is unknown is never repeated here (rule 2).
 * A 401 makes the credentials refresh once.
 * Every request has a timeout; a watch has one for silence.
+* Proxies of the environment are honoured, looked up once; a netrc file is not: it would mix other people's passwords in.
 * A client-side rate limit far above normal use keeps a runaway loop from hurting the server.
 """
 
@@ -14,6 +15,8 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment
 
 import aiohttp
 from yarl import URL
@@ -57,6 +60,8 @@ class KubeTransport:
         self._user_agent = user_agent
         self._session: aiohttp.ClientSession | None = None
         self._tls: tuple[Proof, ssl.SSLContext | None] | None = None
+        self._preparing = asyncio.Lock()
+        self._proxy = config.proxy or environment_proxy(config.server)
         self._bucket = TokenBucket(REQUESTS_PER_SECOND, BURST, clock.monotonic)
 
     async def close(self) -> None:
@@ -104,7 +109,7 @@ class KubeTransport:
                 headers=sent,
                 ssl=tls if tls is not None else True,
                 timeout=timeout,
-                proxy=self._config.proxy or None,
+                proxy=self._proxy or None,
                 server_hostname=self._config.server_name or None,
                 allow_redirects=False,
             ) as answer:
@@ -134,7 +139,7 @@ class KubeTransport:
                 headers=sent,
                 ssl=tls if tls is not None else True,
                 timeout=timeout,
-                proxy=self._config.proxy or None,
+                proxy=self._proxy or None,
                 server_hostname=self._config.server_name or None,
                 allow_redirects=False,
             ) as answer:
@@ -152,13 +157,15 @@ class KubeTransport:
         self, headers: Mapping[str, str]
     ) -> tuple[aiohttp.ClientSession, ssl.SSLContext | None, dict[str, str]]:
         proof = await self._credentials.proof()
-        if self._tls is None or _certificate(self._tls[0]) != _certificate(proof):
-            # A new client certificate needs new connections: the old ones carry the old identity.
-            await self.close()
-            self._tls = (proof, await asyncio.to_thread(context_of, self._config, proof))
-        if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=60)
-            self._session = aiohttp.ClientSession(connector=connector, trust_env=True, auto_decompress=True)
+        async with self._preparing:
+            if self._tls is None or _certificate(self._tls[0]) != _certificate(proof):
+                # A new client certificate needs new connections: the old ones carry the old identity.
+                await self.close()
+                self._tls = (proof, await asyncio.to_thread(context_of, self._config, proof))
+            if self._session is None:
+                connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=60)
+                # trust_env would cost two threads per request and read ~/.netrc.
+                self._session = aiohttp.ClientSession(connector=connector, trust_env=False, auto_decompress=True)
         sent = {"User-Agent": self._user_agent, **headers}
         if proof.authorization is not None:
             sent["Authorization"] = proof.authorization.reveal()
@@ -176,6 +183,14 @@ class KubeTransport:
         wait = self._bucket.take()
         if wait > 0:
             await self._clock.sleep(wait)
+
+
+def environment_proxy(server: str) -> str:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a server, empty when it is reached directly."""
+    parts = urlsplit(server)
+    if proxy_bypass_environment(parts.netloc):
+        return ""
+    return getproxies_environment().get(parts.scheme, "")
 
 
 class TokenBucket:
