@@ -104,6 +104,34 @@ def test_the_dump_wakes_every_resource_once_and_tells_the_ports() -> None:
     assert ports == (7006, 7005)
 
 
+def test_readiness_waits_for_the_stream_and_bears_a_short_restart() -> None:
+    _, listener, _ = listen([DUMP], 5)
+    assert listener.following
+    assert listener.missing() == ()
+
+    async def main() -> list[tuple[float, tuple[str, ...], bool]]:
+        clock = LoopClock()
+        lives: list[Sequence[str]] = [DUMP, *([()] * 8)]
+        host = ScriptedStream(Cluster(asyncio.get_running_loop(), 1, ("n0",)), "n0", [*lives, ["exists -"]])
+        ports = Ports(host, clock, 7000, 7010)
+        listener = Listener(Broker(host, clock, silent(clock)), ports, clock, silent(clock), lambda name: None)
+        task = asyncio.ensure_future(listener.run())
+        seen: list[tuple[float, tuple[str, ...], bool]] = []
+        for pause in (0.5, 20.0, 20.0, 400.0):
+            await asyncio.sleep(pause)
+            seen.append((pause, listener.missing(), listener.following))
+        task.cancel()
+        await asyncio.wait((task,))
+        return seen
+
+    assert run_virtual(main) == [
+        (0.5, (), False),  # the first life has just ended
+        (20.0, (), False),
+        (20.0, ("event stream",), False),
+        (400.0, (), True),
+    ]
+
+
 def test_a_stream_that_ends_is_restarted_and_looks_at_what_vanished() -> None:
     woken, listener, _ = listen([DUMP, ["exists -"]], 10)
     assert woken == ["sdsrv-a", "sdsrv-a"]

@@ -241,6 +241,8 @@ async def test_health_readiness_metrics_and_level_over_http() -> None:
         assert await get("/readyz") == (503, "not ready: ReplicatedVolume\n")
         missing.clear()
         assert await get("/readyz") == (200, "ok\n")
+        assert [health.from_this_machine(a) for a in ("127.0.0.1", "::1", "::ffff:127.0.0.2")] == [True] * 3
+        assert [health.from_this_machine(a) for a in ("10.0.0.7", "::ffff:10.0.0.7", "fd00::1", "")] == [False] * 4
         assert "up 1\n" in (await get("/metrics"))[1]
         async with session.put("/loglevel", data="debug") as answer:
             assert (answer.status, await answer.text()) == (200, "debug\n")

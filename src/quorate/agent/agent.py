@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from quorate.agent import node_report
+from quorate.agent import gauges, node_report
 from quorate.agent.addresses import Ports
 from quorate.agent.broker import Breaker, Broker
 from quorate.agent.converge import Converger
@@ -47,7 +47,12 @@ FIRST_DUMP = 30.0
 BROKER_METRIC = MetricSpec(
     "sds_agent_commands", "gauge", "Host commands: started, hung, and stranded ones that still run.", ("state",)
 )
-LISTENER_METRIC = MetricSpec("sds_agent_event_stream", "gauge", "Event stream: restarts and gaps noticed.", ("what",))
+LISTENER_METRIC = MetricSpec(
+    "sds_agent_event_stream",
+    "gauge",
+    "Event stream: whether it stands (`following`), restarts and gaps noticed.",
+    ("what",),
+)
 
 
 DEFAULT_SETTINGS = Settings()
@@ -130,7 +135,7 @@ class Agent:
 
     def missing(self) -> tuple[str, ...]:
         """What readiness waits for."""
-        return self.manager.missing() if self.manager else ("agent",)
+        return (*self.manager.missing(), *self.listener.missing()) if self.manager else ("agent",)
 
     async def _prepare(self) -> None:
         await prepare_module(self.broker)
@@ -147,7 +152,7 @@ class Agent:
         resource_answers = ResourceAnswers(self.broker, converger, self.ports)
         operation_answers = OperationAnswers(self.broker)
         specs: list[AnySpec] = [
-            resources.spec(self.node_name, settings, resource_answers),
+            replace(resources.spec(self.node_name, settings, resource_answers), gauges=(gauges.GAUGES,)),
             operations.spec(self.node_name, operation_answers),
             node_report.spec(self.node_name, facts),
         ]
@@ -200,6 +205,7 @@ class Agent:
 
         def stream() -> list[Sample]:
             return [
+                Sample(("following",), float(self.listener.following)),
                 Sample(("restarts",), float(self.listener.restarts)),
                 Sample(("gaps",), float(self.listener.gaps)),
             ]

@@ -30,6 +30,8 @@ from quorate.machinery.logs import Logger
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 30.0
 RESCAN = 60.0
+PATIENCE = 30.0
+"""Seconds without a stream before the agent is not ready: an ordinary restart must not make its node ineligible."""
 SPACING = 1.0
 """Seconds between two rescans at least."""
 ALL = "all resources"
@@ -109,6 +111,7 @@ class Listener:
         self._mirror = Mirror()
         self._last: dict[str, ResourceStatus] = {}
         self._wanted = asyncio.Event()
+        self._down_since: float | None = None
         self.gaps = 0
         self.restarts = 0
         self.ready = asyncio.Event()
@@ -117,6 +120,7 @@ class Listener:
     async def run(self) -> None:
         """Follow the stream until cancelled."""
         delay = FIRST_DELAY
+        self._down_since = self._clock.monotonic()
         while True:
             if self._prepare is not None:
                 # The stream ends with the module: whoever loads it again, the helper must be off.
@@ -130,6 +134,18 @@ class Listener:
             self.restarts += 1
             await self._clock.sleep(delay)
             delay = min(delay * 2, LONGEST_DELAY)
+
+    def missing(self) -> tuple[str, ...]:
+        """What readiness waits for: the module, and a stream that has not been down for long."""
+        if not self._module_loaded():
+            return ("DRBD module",)
+        since = self._down_since
+        return ("event stream",) if since is not None and self._clock.monotonic() - since > PATIENCE else ()
+
+    @property
+    def following(self) -> bool:
+        """Whether the stream stands and its dump was complete."""
+        return self._down_since is None and self.ready.is_set()
 
     async def run_rescans(self) -> None:
         """Compare all resources with the last look from time to time and after gaps, until cancelled."""
@@ -171,6 +187,8 @@ class Listener:
                     complete = self._take(line, complete, before)
         except OSError as error:
             self._log.warning("event stream failed", error=str(error))
+        if self._down_since is None:
+            self._down_since = self._clock.monotonic()
         self._log.info("event stream ended", complete=complete)
         return complete
 
@@ -186,6 +204,7 @@ class Listener:
             return complete
         if event.ends_dump:
             self.ready.set()
+            self._down_since = None
             for name in sorted({*self._mirror.names(), *before}):
                 self._wake(name)
             return True

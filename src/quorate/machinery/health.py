@@ -1,11 +1,15 @@
 """Health, readiness and metrics over HTTP.
 
-`/healthz` answers while the event loop turns, `/readyz` once every cache was read completely (503 with the missing kinds
-until then), `/metrics` in the Prometheus text format, `/loglevel` shows the log level and changes it with PUT.
+`/healthz` answers while the event loop turns: all parts of a process share one task group, so a part that fails ends the
+process, and what hangs is the loop. `/readyz` answers 200 once every cache was read completely and every part works, and names
+what is missing with 503 until then; its text also says what the process does (leading or standing by). `/metrics` is in the
+Prometheus text format. `/loglevel` shows the log level; PUT changes it, from this machine only (nobody authenticates here;
+`kubectl port-forward` comes from loopback and is authenticated by the API server).
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -17,8 +21,18 @@ from quorate.machinery.metrics import Registry
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def application(registry: Registry, missing: Callable[[], tuple[str, ...]], settings: LogSettings) -> web.Application:
-    """The endpoints; `missing` names what is not ready yet."""
+def _nothing() -> str:
+    return ""
+
+
+def application(
+    registry: Registry,
+    missing: Callable[[], tuple[str, ...]],
+    settings: LogSettings,
+    *,
+    state: Callable[[], str] = _nothing,
+) -> web.Application:
+    """The endpoints; `missing` names what is not ready yet, `state` says what a ready process does."""
 
     async def healthz(request: web.Request) -> web.Response:
         del request
@@ -29,7 +43,8 @@ def application(registry: Registry, missing: Callable[[], tuple[str, ...]], sett
         waiting = missing()
         if waiting:
             return web.Response(status=503, text=f"not ready: {', '.join(waiting)}\n")
-        return web.Response(text="ok\n")
+        doing = state()
+        return web.Response(text=f"ok: {doing}\n" if doing else "ok\n")
 
     async def metrics(request: web.Request) -> web.Response:
         del request
@@ -37,6 +52,8 @@ def application(registry: Registry, missing: Callable[[], tuple[str, ...]], sett
 
     async def level(request: web.Request) -> web.Response:
         if request.method == "PUT":
+            if not from_this_machine(request.remote or ""):
+                return web.Response(status=403, text="the log level is changed from this machine only\n")
             try:
                 settings.set_level(await request.text())
             except ValueError as error:
@@ -50,6 +67,16 @@ def application(registry: Registry, missing: Callable[[], tuple[str, ...]], sett
     app.router.add_get("/loglevel", level)
     app.router.add_put("/loglevel", level)
     return app
+
+
+def from_this_machine(address: str) -> bool:
+    """Whether a peer's address is loopback."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_loopback
 
 
 @asynccontextmanager

@@ -14,6 +14,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from random import Random
 
+from aiohttp import web
+
 from quorate.api.meta import Object
 from quorate.machinery import gauges, health
 from quorate.machinery.cache import Caches, Scope
@@ -113,6 +115,12 @@ class Manager:
         """What readiness waits for."""
         return self.caches.unsynced()
 
+    def state(self) -> str:
+        """What the process does, in a word for people."""
+        if self.elector is None:
+            return "working"
+        return "leading" if self.elector.leading() else "standing by"
+
     def stop(self) -> None:
         """Ask `run` to end gracefully."""
         self._stopping.set()
@@ -170,12 +178,13 @@ class Manager:
 
     async def _listen(self, stack: AsyncExitStack) -> None:
         """Endpoints come first and go last, so that probes see a process that starts or stops as alive."""
-        app = health.application
+
+        def app() -> web.Application:
+            return health.application(self.registry, self.missing, self._log.settings, state=self.state)
+
         self.ports = tuple(
             [
-                await stack.enter_async_context(
-                    health.serve(app(self.registry, self.missing, self._log.settings), listen.port, listen.host)
-                )
+                await stack.enter_async_context(health.serve(app(), listen.port, listen.host))
                 for listen in self._options.listen
             ]
         )
