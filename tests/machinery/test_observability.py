@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import io
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
 import msgspec
 import pytest
+from aiohttp import web
 
 from quorate.api import times
 from quorate.api.event import Event
@@ -223,6 +225,26 @@ def test_events_that_cannot_be_sent_are_dropped_and_counted() -> None:
         await asyncio.wait((task,))
 
     virtually(main)
+
+
+async def test_the_level_is_not_changed_from_another_machine() -> None:
+    @web.middleware
+    async def from_elsewhere(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        return await handler(request.clone(remote="10.0.0.7"))
+
+    settings = LogSettings()
+    app = health.application(Registry(), tuple, settings, state=lambda: "leading")
+    app.middlewares.append(from_elsewhere)
+    async with health.serve(app, 0) as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+        async with session.put("/loglevel", data="debug") as answer:
+            assert answer.status == 403
+        async with session.get("/loglevel") as answer:
+            assert (answer.status, await answer.text()) == (200, "info\n")
+        async with session.get("/readyz") as answer:
+            assert (answer.status, await answer.text()) == (200, "ok: leading\n")
+    assert settings.level is Level.INFO
 
 
 async def test_health_readiness_metrics_and_level_over_http() -> None:
