@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 from random import Random
 
+import aiohttp
 import pytest
 from click.testing import CliRunner
 
@@ -72,6 +74,35 @@ async def test_the_extender_follows_the_objects_of_the_cluster() -> None:
         await until_fits(extender, 100)
         with pytest.raises(ExtenderUnavailable):
             await extender.narrow(keep("lv"))
+    stop.set()
+    await serving
+
+
+async def test_the_extender_says_when_it_is_ready_and_what_it_counts() -> None:
+    clock = SystemClock()
+    server = ApiServer(all_crds(), clock=clock, ids=SeededIds(1))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = int(probe.getsockname()[1])
+    stop = asyncio.Event()
+    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(
+        serve_extender(
+            server.transport(),
+            Endpoint(port=0, health_host="127.0.0.1", health_port=free),
+            clock=clock,
+            random=Random(1),
+            log=Logger(discard, clock),
+            stop=stop,
+            listening=port.set_result,
+        )
+    )
+    async with asyncio.timeout(10), aiohttp.ClientSession(f"http://127.0.0.1:{free}") as session:
+        await port
+        async with session.get("/readyz") as answer:
+            assert (answer.status, await answer.text()) == (200, "ok\n")
+        async with session.get("/metrics") as answer:
+            assert 'quorate_cache_objects{kind="LVMVolumeGroup"} 0' in await answer.text()
     stop.set()
     await serving
 

@@ -9,9 +9,14 @@ import secrets
 import signal
 import socket
 import sys
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
 from random import SystemRandom
 
 import click
+
+from quorate.cli.listening import Address, address
 
 EXIT_NOT_READY = 3
 MARKS = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
@@ -33,8 +38,29 @@ MARKS = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
 @click.option(
     "--lvm/--no-lvm", default=True, show_default=True, help="Also reconcile LVMLogicalVolume and LVMVolumeGroup."
 )
-@click.option("--health-port", type=click.IntRange(0, 65535), default=4269, show_default=True)
+@click.option(
+    "--health-port",
+    type=click.IntRange(0, 65535),
+    default=4269,
+    show_default=True,
+    help="Port of /healthz and /readyz, on loopback.",
+)
+@click.option(
+    "--metrics-address",
+    envvar="METRICS_BIND_ADDRESS",
+    show_envvar=True,
+    callback=address,
+    default="0",
+    help="[HOST]:PORT of /metrics for a scraper; default: only beside the health endpoints.",
+)
 @click.option("--log-level", default="info", show_default=True)
+@click.option(
+    "--log-level-file",
+    envvar="SLOGH_CONFIG_PATH",
+    show_envvar=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File whose content is a log level; followed while running.",
+)
 def command(
     only_check: bool,
     node: str | None,
@@ -44,7 +70,9 @@ def command(
     verify_alg: str,
     lvm: bool,
     health_port: int,
+    metrics_address: Address | None,
     log_level: str,
+    log_level_file: Path | None,
 ) -> None:
     """Bring DRBD and LVM of this node to what the API objects ask for.
 
@@ -58,7 +86,18 @@ def command(
     if os.geteuid() != 0:
         raise click.ClickException("the agent needs root; `quorate agent --check` does not")
     # Plain asyncio: programs are spawned here, and uvloop spawns many times slower as the process grows.
-    asyncio.run(_run(name, kubeconfig, (min_port, max_port), verify_alg, lvm, health_port, log_level))
+    listen = (Address("127.0.0.1", health_port), *((metrics_address,) if metrics_address else ()))
+    serving = Serving(listen, log_level, log_level_file)
+    asyncio.run(_run(name, kubeconfig, (min_port, max_port), verify_alg, lvm, serving))
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What the agent offers to those who watch it."""
+
+    listen: tuple[Address, ...]
+    log_level: str
+    log_level_file: Path | None
 
 
 async def _check(name: str) -> int:
@@ -83,8 +122,7 @@ async def _run(
     ports: tuple[int, int],
     verify_alg: str,
     lvm: bool,
-    health_port: int,
-    log_level: str,
+    serving: Serving,
 ) -> None:
     from quorate.agent.agent import Agent, AgentOptions
     from quorate.agent.intended import Settings
@@ -94,11 +132,12 @@ async def _run(
     from quorate.kube.kubeconfig import load
     from quorate.machinery import health
     from quorate.machinery.clock import SystemClock
-    from quorate.machinery.logs import Logger, LogSettings, json_sink
+    from quorate.machinery.logs import Logger, LogSettings, follow_level, json_sink
 
     clock = SystemClock()
     settings = LogSettings()
-    settings.set_level(log_level)
+    settings.set_level(serving.log_level)
+    log = Logger(json_sink(sys.stderr, times.format), clock, settings)
     transport = transport_of(load(kubeconfig or ""), clock, user_agent=f"quorate/agent/{name}")
     options = AgentOptions(
         settings=Settings(verify_alg=verify_alg, minimum_port=ports[0], maximum_port=ports[1]), manage_lvm=lvm
@@ -109,14 +148,20 @@ async def _run(
         options,
         clock=clock,
         random=SystemRandom(),
-        log=Logger(json_sink(sys.stderr, times.format), clock, settings),
+        log=log,
         entropy=secrets.token_bytes,
     )
     work = asyncio.ensure_future(agent.run())
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, agent.stop)
     try:
-        async with health.serve(health.application(agent.registry, agent.missing, settings), health_port):
+        async with AsyncExitStack() as stack:
+            for place in serving.listen:
+                app = health.application(agent.registry, agent.missing, settings)
+                await stack.enter_async_context(health.serve(app, place.port, place.host))
+            if serving.log_level_file is not None:
+                following = asyncio.create_task(follow_level(serving.log_level_file, settings, log, clock))
+                stack.callback(following.cancel)
             with contextlib.suppress(asyncio.CancelledError):
                 await work
     finally:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from pathlib import Path
 from random import SystemRandom
 
 import click
 
 from quorate.api import times
+from quorate.cli.listening import Address, address
 from quorate.extender.scoring import DEFAULT_DIVISOR
 from quorate.extender.service import Endpoint, serve_extender
 from quorate.kube.connect import transport_of
 from quorate.kube.kubeconfig import ConfigError, ServerConfig, load
 from quorate.machinery.clock import SystemClock
-from quorate.machinery.logs import Logger, json_sink
+from quorate.machinery.logs import Logger, follow_level, json_sink
 
 EXIT_NO_CLUSTER = 2
 
@@ -41,18 +43,45 @@ EXIT_NO_CLUSTER = 2
     show_default=True,
     help="Scores are log2(free per cent after placement / divisor).",
 )
-def command(kubeconfig: str, host: str, port: int, tls_certificate: str, tls_key: str, score_divisor: float) -> None:
+@click.option(
+    "--health-address",
+    envvar="HEALTH_PROBE_BIND_ADDRESS",
+    show_envvar=True,
+    callback=address,
+    default="0",
+    help="[HOST]:PORT of /healthz, /readyz and /metrics; default: none.",
+)
+@click.option(
+    "--log-level-file",
+    envvar="SLOGH_CONFIG_PATH",
+    show_envvar=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File whose content is a log level; followed while running.",
+)
+def command(
+    kubeconfig: str,
+    host: str,
+    port: int,
+    tls_certificate: str,
+    tls_key: str,
+    score_divisor: float,
+    health_address: Address | None,
+    log_level_file: Path | None,
+) -> None:
     """Score volume groups by free space and reserve capacity for the scheduler, over HTTP."""
     try:
         config = load(kubeconfig)
     except ConfigError as error:
         click.echo(f"quorate extender: {error}", err=True)
         sys.exit(EXIT_NO_CLUSTER)
-    endpoint = Endpoint(host, port, tls_certificate, tls_key)
-    asyncio.run(_serve(config, endpoint, score_divisor))
+    probes = health_address or Address("", 0)
+    endpoint = Endpoint(
+        host, port, tls_certificate, tls_key, probes.host, probes.port if health_address is not None else None
+    )
+    asyncio.run(_serve(config, endpoint, score_divisor, log_level_file))
 
 
-async def _serve(config: ServerConfig, endpoint: Endpoint, divisor: float) -> None:
+async def _serve(config: ServerConfig, endpoint: Endpoint, divisor: float, log_level_file: Path | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -60,9 +89,14 @@ async def _serve(config: ServerConfig, endpoint: Endpoint, divisor: float) -> No
     clock = SystemClock()
     log = Logger(json_sink(sys.stderr, times.format), clock)
     transport = transport_of(config, clock, user_agent="quorate/extender")
+    following: asyncio.Task[None] | None = None
+    if log_level_file is not None:
+        following = asyncio.create_task(follow_level(log_level_file, log.settings, log, clock))
     try:
         await serve_extender(
             transport, endpoint, clock=clock, random=SystemRandom(), log=log, stop=stop, divisor=divisor
         )
     finally:
+        if following is not None:
+            following.cancel()
         await transport.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from random import Random
 
@@ -16,6 +17,7 @@ from aiohttp import web
 from quorate.extender.book import CapacityBook
 from quorate.extender.scoring import DEFAULT_DIVISOR
 from quorate.extender.server import application
+from quorate.machinery import health
 from quorate.machinery.cache import Caches
 from quorate.machinery.client import Client
 from quorate.machinery.clock import Clock
@@ -36,6 +38,9 @@ class Endpoint:
     """File of the TLS certificate; empty = plain HTTP."""
     key: str = ""
     """File of its key."""
+    health_host: str = ""
+    health_port: int | None = None
+    """Where health, readiness and metrics are served from the start; None = nowhere."""
 
     def tls(self) -> ssl.SSLContext | None:
         """The TLS settings, if any."""
@@ -58,14 +63,19 @@ async def serve_extender(
     listening: Callable[[int], None] = lambda port: None,
 ) -> None:
     """Serve until `stop` is set; `listening` is told the port."""
-    metrics = MachineryMetrics(Registry())
+    registry = Registry()
+    metrics = MachineryMetrics(registry)
     client = Client(transport, clock, metrics, user_agent="quorate/extender")
     caches = Caches(client, clock, metrics, log, random)
     book = CapacityBook(divisor)
     book.follow(caches)
     following = asyncio.create_task(caches.run(), name="caches")
     runner = web.AppRunner(application(book, clock), access_log=None, shutdown_timeout=1.0)
+    probes = AsyncExitStack()
     try:
+        if endpoint.health_port is not None:
+            app = health.application(registry, caches.unsynced, log.settings)
+            await probes.enter_async_context(health.serve(app, endpoint.health_port, endpoint.health_host))
         await _first(caches.wait_synced(), following)
         await runner.setup()
         site = web.TCPSite(runner, endpoint.host, endpoint.port, ssl_context=endpoint.tls())
@@ -76,6 +86,7 @@ async def serve_extender(
         await _first(_wait(stop), following)
     finally:
         await runner.cleanup()
+        await probes.aclose()
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
 
