@@ -28,6 +28,7 @@ def test_controllers_that_die_after_every_few_effects_get_everything_done(limit:
     gate = CrashEvery(limit)
 
     async def story(system: System) -> None:
+        gate.follow(system.writes)
         supervisor = supervised(system)
         await system.create_class(ftt=1, gmdr=0, ready=False)
         await system.create_volume()

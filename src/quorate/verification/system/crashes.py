@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from quorate.machinery.effects import Effect, Emit, Observe
+from quorate.machinery.effects import Effect
 from quorate.machinery.executor import Job
+from quorate.verification.system.counting import Writes
 from quorate.verification.system.system import System
 
+CONTROLLER = "controller"
 RESTART = 1.0
 """Seconds until a dead controller process runs again."""
 
@@ -17,23 +19,34 @@ class Crash(BaseException):
 
 
 class CrashEvery:
-    """Lets `limit` effects pass, then kills the process; counts how often."""
+    """Kills the process at the first effect after `limit` of its writes succeeded; counts how often.
+
+    Writes are counted when they are done, not when they begin: several workers write at once, and a process that died with
+    all of them in flight every time would never get anything done.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.passed = 0
         self.crashes = 0
-        self.enabled = True
+        self._writes: Writes | None = None
+        self._done = 0
+
+    def follow(self, writes: Writes) -> None:
+        """Count these writes from now on."""
+        self._writes = writes
+        self._done = len(writes.log)
 
     def __call__(self, job: Job, effect: Effect) -> None:
-        del job
-        if not self.enabled or isinstance(effect, Emit | Observe):
-            return  # side notes: a process that dies after each of them would never get to its writes
-        if self.passed >= self.limit:
-            self.passed = 0
-            self.crashes += 1
-            raise Crash
-        self.passed += 1
+        del job, effect
+        if self._writes is None or self._ours() < self.limit:
+            return
+        self._done = len(self._writes.log)
+        self.crashes += 1
+        raise Crash
+
+    def _ours(self) -> int:
+        assert self._writes is not None
+        return sum(write.writer == CONTROLLER for write, _ in self._writes.log[self._done :])
 
 
 async def supervise(system: System) -> None:
