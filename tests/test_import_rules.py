@@ -89,6 +89,7 @@ def test_every_package_is_named_in_the_table() -> None:
         ("kube", ("api", "machinery")),
         ("agent", ("api", "machinery")),
         ("extender", ("api", "machinery")),
+        ("explain", ("api", "datamesh")),
     ],
 )
 def test_the_contracts_say_what_the_table_says(package: str, may_import: tuple[str, ...]) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import pty
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,11 +21,15 @@ from pathlib import Path
 import click
 from click.testing import CliRunner, Result
 
+from quorate.api.meta import ObjectMeta
 from quorate.api.replicated_storage_class import ReplicatedStorageClass
+from quorate.api.schema import Json
+from quorate.api.value import replace
 from quorate.api.wire import from_builtins
 from quorate.cli.common import connected, run
 from quorate.cli.main import main
 from quorate.local.examples import storage_class
+from quorate.local.jsonvalue import JsonObject
 from quorate.local.shape import Shape
 
 COMMAND = [sys.executable, "-c", "from quorate.cli.main import main; main()"]
@@ -72,10 +80,6 @@ def plain_environment() -> dict[str, str]:
 
 def on_terminal(directory: Path, *words: str) -> tuple[int, str]:
     """Run on a pseudo-terminal."""
-    import fcntl
-    import struct
-    import termios
-
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
     process = subprocess.Popen(
@@ -134,11 +138,16 @@ def local_cluster(directory: Path, *options: str) -> Generator[Local]:
         process.communicate(timeout=PATIENCE)
 
 
+def as_json(value: JsonObject) -> dict[str, Json]:
+    """The same, as the other package's type."""
+    return json.loads(json.dumps(value))
+
+
 def create_class(local: Local, name: str, ftt: int, gmdr: int, nodes: int = 5) -> None:
     """A class over all nodes, as `kubectl apply` would create it."""
-    manifest = storage_class(Shape(nodes=nodes))
-    spec = {**manifest["spec"], "failuresToTolerate": ftt, "guaranteedMinimumDataRedundancy": gmdr}  # pyright: ignore[reportGeneralTypeIssues]
-    made = from_builtins(ReplicatedStorageClass, {**manifest, "metadata": {"name": name}, "spec": spec})  # pyright: ignore[reportArgumentType]
+    manifest = from_builtins(ReplicatedStorageClass, as_json(storage_class(Shape(nodes=nodes))))
+    spec = replace(manifest.spec, failures_to_tolerate=ftt, guaranteed_minimum_data_redundancy=gmdr)
+    made = replace(manifest, metadata=ObjectMeta(name=name), spec=spec)
 
     async def create() -> None:
         async with connected(str(local.kubeconfig), "") as client:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from quorate.cli.main import main
 from tests.cli.cluster import Local, create_class, local_cluster, plain
 
 
@@ -133,9 +135,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "text"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
-)
+@pytest.mark.parametrize(("words", "code", "text"), WRONG)
 def test_wrong_input_is_one_sentence_that_names_the_fix(
     local: Local, words: tuple[str, ...], code: int, text: str
 ) -> None:
@@ -153,10 +153,6 @@ def test_a_server_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
         "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"
         "contexts: [{name: c, context: {cluster: c}}]\n"
     )
-    from click.testing import CliRunner
-
-    from quorate.cli.main import main
-
     result = CliRunner().invoke(main, ["status", "--kubeconfig", str(config)])
     assert result.exit_code == 1
     assert result.output.startswith("Error: the API server does not answer: ")

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from quorate.controllers.process import ProcessSettings
     from quorate.extender.book import CapacityBook
     from quorate.kube.kubeconfig import ServerConfig
+    from quorate.machinery.client import Client
     from quorate.machinery.clock import SystemClock
     from quorate.machinery.extender import Extender
     from quorate.machinery.logs import Logger
     from quorate.machinery.manager import Listen, Manager, ManagerOptions
     from quorate.machinery.recorder import Recorder
+    from quorate.machinery.transport import Transport
 
 LEASE = "sds-replicated-volume-controller"
 IN_PROCESS = "in-process"
@@ -221,7 +223,7 @@ async def _run(options: Options) -> str:
     try:
         async with _extender(options, clock) as (extender, book):
             try:
-                specs = controller_specs(options.settings, clock, extender)
+                specs = controller_specs(options.settings, clock, extender, _client(transport, clock))
             except ValueError as error:
                 raise WrongInput(f"--enable (ENABLED_CONTROLLERS): {error}") from error
             manager = Manager(
@@ -245,6 +247,15 @@ async def _run(options: Options) -> str:
     finally:
         await transport.close()
     return ""
+
+
+def _client(transport: Transport, clock: SystemClock) -> Client:
+    """For what a controller asks the server besides its caches, with counters of its own."""
+    from quorate.machinery.client import Client
+    from quorate.machinery.machinery_metrics import MachineryMetrics
+    from quorate.machinery.metrics import Registry
+
+    return Client(transport, clock, MachineryMetrics(Registry()), user_agent="quorate/controller")
 
 
 def _logger(options: Options, clock: SystemClock) -> Logger:

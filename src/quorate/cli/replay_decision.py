@@ -128,6 +128,7 @@ def replayables() -> dict[str, Replayable]:
     """Snapshot types, decisions and answers of every controller, by its name."""
     from quorate.api.scheduler_extender import FilterAndScore, NarrowReservation, Scores
     from quorate.controllers.node import controller as node
+    from quorate.controllers.process import ProcessSettings, controller_specs
     from quorate.controllers.replica import controller as replica
     from quorate.controllers.replica.publish import HeldSince
     from quorate.controllers.replica.refusal import WouldBeRefused
@@ -136,12 +137,18 @@ def replayables() -> dict[str, Replayable]:
     from quorate.controllers.storage_class import controller as storage_class
     from quorate.controllers.storage_pool import controller as storage_pool
     from quorate.controllers.volume import controller as volume
+    from quorate.extender.book import CapacityBook
+    from quorate.extender.client import InProcessExtender
+    from quorate.machinery.clock import SystemClock
 
     answers: dict[str, Mapping[type[object], object]] = {
         replica.NAME: {HeldSince: float, WouldBeRefused: str},
         scheduling.NAME: {FilterAndScore: (ExtenderFailure, Scores), NarrowReservation: (None, ExtenderFailure)},
     }
-    return {
-        module.NAME: Replayable(module.Snapshot, module.decide, answers.get(module.NAME, {}))  # pyright: ignore[reportArgumentType]
-        for module in (volume, replica, scheduling, storage_class, storage_pool, node)
+    snapshots: dict[str, type[object]] = {
+        module.NAME: module.Snapshot for module in (volume, replica, scheduling, storage_class, storage_pool, node)
     }
+    # The very functions that the process runs; nothing asks the extender, as every answer is in the recording.
+    clock = SystemClock()
+    specs = controller_specs(ProcessSettings(namespace=""), clock, InProcessExtender(CapacityBook(), clock))
+    return {spec.name: Replayable(snapshots[spec.name], spec.decide, answers.get(spec.name, {})) for spec in specs}
