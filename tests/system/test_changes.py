@@ -127,6 +127,7 @@ def test_class_edit_is_rolled_out_within_its_budget() -> None:
             await system.formed(name)
         await stories.set_promise(system, 1, 1)
         most = 0
+        ours: list[ReplicatedVolume] = []
         for _ in range(2000):
             found = [await system.get(ReplicatedVolume, name) for name in names]
             ours = [v for v in found if v.status.configuration and v.status.configuration.failures_to_tolerate == 1]
