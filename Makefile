@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_JOBS ?= 2
 
-.PHONY: help setup demo up lint test test-kube kubectl bench crds lock clean
+.PHONY: help setup demo up lint test test-kube kubectl bench crds manifests image lock clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,9 +44,20 @@ bench: $(STAMP)  ## figures, as a table and as JSON
 crds: $(STAMP)  ## regenerate deploy/crds
 	$(BIN)/quorate crds --write deploy/crds
 
+manifests: $(STAMP)  ## bring the chart's copies and deploy/manifests up to date (finds Helm, or builds it once)
+	$(BIN)/python -m tests.deploy.helm
+
+image:  ## build the image with podman or docker
+	$$(command -v podman || command -v docker) build -t quorate:0.1.0 -f Containerfile .
+
 lock: $(STAMP)  ## refresh the lock: versions and hashes, no addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 	  --extra local --extra cli --group dev pyproject.toml -o requirements.lock
+	sed 's/ \\$$//; /--hash/d' requirements.lock > $(VENV)/constraints.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	  --extra local --extra cli -c $(VENV)/constraints.txt pyproject.toml -o deploy/image/requirements.lock
+	echo hatchling | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	  -c $(VENV)/constraints.txt - -o deploy/image/build.lock
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .quorate
