@@ -11,6 +11,7 @@ from quorate.api.replicated_volume_replica import ReplicaAttachment
 from quorate.api.value import replace
 from quorate.datamesh.contract import NodeAttachment
 from quorate.datamesh.engine import run_pass
+from quorate.datamesh.guards import attachment
 from quorate.verification.perfect_cluster import CLASS, POOL, Cluster
 from quorate.verification.perfect_drive import (
     form,
@@ -38,6 +39,7 @@ from tests.datamesh.builders import (
     requesting,
     silent,
     transition,
+    verdict,
     without_node,
     without_object,
 )
@@ -206,11 +208,17 @@ def test_attach_guard_4_any_membership_change_with_its_own_text() -> None:
     )
 
 
-def test_attach_guard_6_no_replica() -> None:
-    cluster = without_object(with_attachment(form(THREE), "node-2"), 2)
-    reason, message = told(cluster, "node-2")
-    assert reason == "WaitingForReplica"
-    assert message in ("Waiting for replica", "Waiting for replica to be removed from datamesh")
+def test_attach_guard_5_no_member_defensive() -> None:
+    cluster = react(with_replica(form(THREE), "Access", "node-5"))
+    assert verdict(attachment.is_member, cluster, 3) == "Waiting for datamesh member"
+    assert verdict(attachment.is_member, cluster, 2) == ""
+
+
+def test_attach_guard_6_no_replica_defensive() -> None:
+    cluster = without_object(form(THREE), 2)
+    assert verdict(attachment.replica_exists, cluster, 2) == "Waiting for replica"
+    assert verdict(attachment.replica_exists, cluster, 1) == ""
+    assert told(with_attachment(cluster, "node-2"), "node-2")[0] == "WaitingForReplica"
 
 
 def test_attach_guard_7_not_ready() -> None:

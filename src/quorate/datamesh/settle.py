@@ -94,10 +94,13 @@ def _held(
     gate, block = blocked
     if gate is not None and gate.takes_back:
         back = _taken_back(state, transition) or _replanned(state, transition)
-        if back is not None:
+        if isinstance(back, State):
             return back
+        block = back or block
     text = messages.held_text(plan.steps[index + 1], raw, block)
     _tell(state, transition, plan, messages.slot_text(plan, index, text), report)
+    if plan.slot is Slot.MEMBERSHIP:
+        report.blocked[subject_of(transition)] = block
     reason = block.reason or tracker.HELD
     return state.with_transition(transition, noted(transition, index, raw, reason, messages.limited(block.text)))
 
@@ -121,8 +124,11 @@ def _taken_back(state: State, transition: DatameshTransition) -> State | None:
     return None if isinstance(result, Block) else result
 
 
-def _replanned(state: State, transition: DatameshTransition) -> State | None:
-    """A vote that must be gained another way than planned (tie-breakers came or went): plan again from here (E16)."""
+def _replanned(state: State, transition: DatameshTransition) -> State | Block | None:
+    """A vote that must be gained another way than planned (tie-breakers came or went): plan again from here (E16).
+
+    What keeps the new plan from starting is what the transition waits for.
+    """
     member = state.mesh.by_id.get(subject_of(transition))
     if member is None or MemberType.DISKFUL not in (transition.replica_type, transition.to_replica_type):
         return None
@@ -138,8 +144,7 @@ def _replanned(state: State, transition: DatameshTransition) -> State | None:
         lvm_volume_group_name=transition.lvm_volume_group_name,
         lvm_volume_group_thin_pool_name=transition.lvm_volume_group_thin_pool_name,
     )
-    result = create(state, Proposal(plan, record, replaces=transition))
-    return None if isinstance(result, Block) else result
+    return create(state, Proposal(plan, record, replaces=transition))
 
 
 def _note_unknown(state: State, transition: DatameshTransition) -> State:

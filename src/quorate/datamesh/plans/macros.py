@@ -10,7 +10,11 @@ from quorate.api.replicated_volume import MemberType
 from quorate.api.replicated_volume_replica import DRBDConfiguredCondition
 from quorate.datamesh import confirm, steps
 from quorate.datamesh.dsl import Guard, Kind, Step
-from quorate.datamesh.guards.connection import subject_connected, voters_and_tie_breakers_connected
+from quorate.datamesh.guards.connection import (
+    meets_current_data,
+    subject_connected,
+    voters_and_tie_breakers_connected,
+)
 from quorate.datamesh.guards.voting import quorum_is_raised, staged_as, vote_is_off
 from quorate.datamesh.members import symbol
 from quorate.datamesh.registry import Staging
@@ -60,8 +64,14 @@ ATTACH_DISK = Step(
     gates=(subject_connected,),
 )
 
-RESUME_DISK = Step(name="D∅ → D", kind=Kind.ATTACH_DISK, apply=steps.attach_disk, confirm=confirm.by_subject)
-"""Going back to D waits for nothing: the copy is only returned."""
+RESUME_DISK = Step(
+    name="D∅ → D",
+    kind=Kind.ATTACH_DISK,
+    apply=steps.attach_disk,
+    confirm=confirm.by_subject,
+    gates=(meets_current_data,),
+)
+"""Going back to D: the copy is returned where it can be compared with a current one."""
 
 VOTE_OFF = Step(
     name="TB vote off",
