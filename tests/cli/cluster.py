@@ -42,6 +42,8 @@ class Local:
 
     directory: Path
     process: subprocess.Popen[str]
+    greeting: str
+    """What it printed until it was ready."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -129,10 +131,10 @@ def local_cluster(directory: Path, *options: str) -> Generator[Local]:
     try:
         assert process.stdout is not None
         lines: list[str] = []
-        while "Ctrl-C" not in (line := process.stdout.readline()):
-            assert line, f"quorate up ended: {''.join(lines)}"
-            lines.append(line)
-        yield Local(directory, process)
+        while not lines or "Ctrl-C" not in lines[-1]:
+            lines.append(process.stdout.readline())
+            assert lines[-1], f"quorate up ended: {''.join(lines)}"
+        yield Local(directory, process, "".join(lines))
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE)

@@ -76,6 +76,7 @@ def main() -> None:
     Try it on this machine, without Kubernetes, root or kernel modules:
       quorate demo                   a guided tour of about a minute
       quorate up                     a local cluster to play with
+
     \b
     Against any cluster (kubeconfig):
       quorate status                 what is there, what needs attention first
