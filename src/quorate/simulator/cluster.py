@@ -17,7 +17,7 @@ from quorate.simulator.events import EventFeed, dump
 from quorate.simulator.handshake import Decision
 from quorate.simulator.host import SimulatedHost
 from quorate.simulator.kernel import Kernel
-from quorate.simulator.links import DefaultTiming, Links, Timing
+from quorate.simulator.links import Links
 from quorate.simulator.lvm import PROGRAMS, Lvm
 from quorate.simulator.maintenance import Maintenance
 from quorate.simulator.metatool import MetaTool
@@ -31,6 +31,7 @@ from quorate.simulator.scheduler import Scheduler
 from quorate.simulator.settle import Mode
 from quorate.simulator.setup_tool import SetupTool
 from quorate.simulator.states import Disk, Link, Replication
+from quorate.simulator.timing import DefaultTiming, Timing
 from quorate.simulator.transactions import Member
 from quorate.simulator.volume_io import DeviceIo, Ledger
 
@@ -99,6 +100,7 @@ class Cluster:
             self._after_probe,
         )
         self.renegotiation = Renegotiation(self, self.resync)
+        self.resync.compare_again = self.renegotiation.compare_again
         self.operations = Operations(self, self.links, self.resync, self.renegotiation)
         self.maintenance = Maintenance(self, self.operations, self.resync)
         self.io = DeviceIo(
@@ -111,6 +113,7 @@ class Cluster:
             self._reaches,
             self._promote,
             self._demote,
+            self._panic,
         )
         self.network.listeners.append(self.links.reconsider)
         self.network.listeners.append(self._wake_writers)
@@ -166,6 +169,16 @@ class Cluster:
         if node is None or not node.running or node.kernel.resources.get(resource.name) is not resource:
             return None
         return Member(node.kernel, resource)
+
+    def facing(self, connection: Connection) -> tuple[Member, Connection] | None:
+        for path in connection.paths:
+            interface = self.network.interfaces.get(path.remote.split(":", 2)[1])
+            node = self.nodes.get(interface.node) if interface is not None else None
+            resource = node.kernel.endpoints.get(path.remote) if node is not None and node.running else None
+            for back in resource.connections.values() if resource is not None else ():
+                if node is not None and any(p.local == path.remote and p.remote == path.local for p in back.paths):
+                    return Member(node.kernel, back.resource), back
+        return None
 
     def other_end(self, connection: Connection) -> tuple[Member, Connection] | None:
         """By address, as on the wire: names of resources are local (S16), node ids must match both ways."""
@@ -273,6 +286,17 @@ class Cluster:
 
     def _demote(self, kernel: Kernel, resource: Resource) -> None:
         self.operations.secondary(kernel, resource, force=False)
+
+    def _panic(self, resource: Resource) -> None:
+        """The kernel dies, and the machine with it, as soon as the current step is over."""
+        kernel = self.nodes[resource.node].kernel
+
+        def die() -> None:
+            node = self.nodes[resource.node]
+            if node.running and node.kernel is kernel:
+                self.crash(resource.node)
+
+        self.scheduler.call_later(0.0, die)
 
     def _after_probe(self, member: Member) -> None:
         self.renegotiation.compare_unstable(member.resource)

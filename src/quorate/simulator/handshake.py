@@ -152,6 +152,13 @@ def _decide_by_history(own: Side, peer: Side, mine: int, theirs: int) -> Decisio
     return Decision(Strategy.UNRELATED, "history-both")
 
 
+def prefer_consistent(decision: Decision, own: Generations, peer: Generations) -> Decision:
+    """U8, last: nothing to decide by generations, but one disk is Inconsistent: the better one is the source."""
+    if decision.strategy is not Strategy.NO_SYNC or own.inconsistent == peer.inconsistent:
+        return decision
+    return decision._replace(strategy=Strategy.TARGET_USE_BITMAP if own.inconsistent else Strategy.SOURCE_USE_BITMAP)
+
+
 def compute_replication(strategy: Strategy, own_role: Role, peer_role: Role) -> Replication:
     """The replication state a decision leads to; a Primary of today overrides a soft preference."""
     if strategy.soft and Role.PRIMARY in (own_role, peer_role):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from quorate.simulator.change import Change, attempt
 from quorate.simulator.errors import Refusal
 from quorate.simulator.handshake import Decision
 from quorate.simulator.meeting import (
     capacity,
+    close_paths,
     compare_ends,
     establish,
     join_ends,
@@ -23,11 +23,13 @@ from quorate.simulator.meeting import (
     same_session,
     secret,
     settings_agree,
+    use_path,
 )
 from quorate.simulator.model import Connection, Path, PeerVolume, Resource
 from quorate.simulator.network import Network
 from quorate.simulator.scheduler import Handle, Scheduler
 from quorate.simulator.states import Disk, Link, Role
+from quorate.simulator.timing import Timing
 from quorate.simulator.transactions import (
     Directory,
     Member,
@@ -36,36 +38,17 @@ from quorate.simulator.transactions import (
     explore,
     know_as_outdated,
     outdate_if_left_behind,
+    take_members,
 )
 
 RESET = 0.01
 """How soon a closed session is answered with a reset once frames pass."""
 
+RETRY_CONNECT = 1.0
+"""How long an end waits after a handshake with a wrong node, and again while it dials (S15)."""
+
 RETRY = 0.1
 """How soon a held-up cluster-wide change is tried again."""
-
-
-class Timing(Protocol):
-    """Durations that belong to the environment; replay and tests may supply their own."""
-
-    def notice_loss(self, node: str, connection: Connection) -> float: ...
-    def dial(self, node: str, connection: Connection) -> float: ...
-
-
-@dataclass(slots=True)
-class DefaultTiming:
-    """What an idle link and a retry take with the connection's own options (N4, N5)."""
-
-    jitter: Callable[[], float]
-
-    def notice_loss(self, node: str, connection: Connection) -> float:
-        interval, timeout = connection.net["ping-int"], connection.net["ping-timeout"]
-        assert isinstance(interval, int)
-        assert isinstance(timeout, int)
-        return interval * self.jitter() + timeout / 10
-
-    def dial(self, node: str, connection: Connection) -> float:
-        return 0.2 + 0.8 * self.jitter()
 
 
 @dataclass(slots=True)
@@ -99,20 +82,95 @@ class Links:
         """Plans a meeting when both ends dial over a working path."""
         end = self._dialling_end(connection)
         if end is None:
+            self._wake_strangers(connection)
             return
         first = connection if connection.resource.node_id < end.resource.node_id else end
-        self._later(first, self.timing.dial(self.node_of(first.resource), first), lambda: self.meet(first))
+        node = self.node_of(first.resource)
+        delay = self.timing.first_words(node, first)
+        if delay is not None:
+            self._later(first, delay, lambda: self._rehearse(first))
+        else:
+            delay = self.timing.dial(node, first)
+            self._later(first, delay, lambda: self.meet(first))
+        self._plan_transport(connection, end, delay)
+
+    def _plan_transport(self, connection: Connection, end: Connection, delay: float) -> None:
+        for side in (connection, end):
+            earlier = self.timing.transport(self.node_of(side.resource), side, delay)
+            self.scheduler.call_later(earlier, lambda waiting=side: self._stand(waiting))
+
+    def _rehearse(self, connection: Connection) -> None:
+        """What two ends find out before they agree; if nothing speaks against it, they are Connected a moment later."""
+        end = self._dialling_end(connection)
+        if end is None:
+            return
+        decisions = compare_ends(connection, end)
+        if self._hopeless(connection, end, decisions):
+            self.meet(connection)
+            return
+        try:
+            for _, change in reversed(self._try(connection, end, decisions)[0]):
+                change.undo()
+        except Refusal as refusal:
+            self._settle_failed_meeting(connection, end, decisions, refusal)
+            return
+        delay = self.timing.dial(self.node_of(connection.resource), connection)
+        self._later(connection, delay, lambda: self.meet(connection))
+
+    def _wake_strangers(self, connection: Connection) -> None:
+        """Two ends that dial each other under wrong node ids: the handshake fails for ever, without StandAlone (S15)."""
+        found = self.directory.facing(connection)
+        if found is None or self.directory.other_end(connection) is not None or found[1].link is not Link.CONNECTING:
+            return
+        if connection.link is not Link.CONNECTING or self.usable_path(connection, found[1]) is None:
+            return
+        for side in (connection, found[1]):
+            node = self.node_of(side.resource)
+            delay = self.timing.first_words(node, side) or RETRY_CONNECT
+            self._later(side, delay, lambda failing=side: self._fail(failing, pause=RETRY_CONNECT))
+        self._plan_transport(connection, found[1], 2 * RETRY_CONNECT)
+
+    def _fail(self, connection: Connection, pause: float) -> None:
+        """A handshake that ends without a word is a network failure; dialling starts again (S15, S17b)."""
+        member = self._member(connection)
+        if member is None or connection.link is not Link.CONNECTING:
+            return
+        change = Change(connection.resource, "", forced=True)
+        change.put(connection, "link", Link.NETWORK_FAILURE)
+        member.kernel.commit(change)
+        self.scheduler.call_later(RESET, lambda: self._after_failure(connection, pause))
+
+    def _after_failure(self, connection: Connection, pause: float) -> None:
+        member = self._member(connection)
+        if member is None or connection.link is not Link.NETWORK_FAILURE:
+            return
+        close_paths(member.kernel, connection)
+        self.hang_up(connection, pause)
+
+    def _stand(self, connection: Connection) -> None:
+        """The transport of a dialling end stands; the meeting follows (seen as Connecting with an established path)."""
+        found, member = self.directory.facing(connection), self._member(connection)
+        dialling = found is not None and connection.link is found[1].link is Link.CONNECTING
+        path = self.usable_path(connection, found[1]) if found is not None and dialling else None
+        if path is not None and member is not None:
+            use_path(member.kernel, connection, path)
 
     def reconsider(self, one: str, other: str) -> None:
         """A link between two nodes changed: dialling ends try again, connected ends may notice a loss."""
         for connection in self._between(one, other):
             if connection.link is Link.CONNECTING:
+                self._lose_transport(connection)
                 self._wake(connection)
             elif connection.link is Link.CONNECTED and self.active_path(connection) is None:
                 if self._is_reset(connection):
                     self._later(connection, RESET, lambda lost=connection: self._break(lost))
                 else:
                     self.watch(connection)
+
+    def _lose_transport(self, connection: Connection) -> None:
+        member = self._member(connection)
+        if member is not None and self._dialling_end(connection) is None:
+            close_paths(member.kernel, connection)
 
     def watch(self, connection: Connection) -> None:
         """The other end may be gone: it is noticed after the ping interval."""
@@ -173,12 +231,8 @@ class Links:
         end = self._dialling_end(connection)
         if end is None:
             return None
-        if not self._authenticate(connection, end) or not settings_agree(connection, end):
-            return self._reject(connection, end)
         decisions = compare_ends(connection, end)
-        if any(decision.strategy.fatal for decision in decisions.values()):
-            return self._reject(connection, end)
-        if not self._sizes_fit(connection, end):
+        if self._hopeless(connection, end, decisions):
             return self._reject(connection, end)
         try:
             self._connect(connection, end, decisions)
@@ -186,27 +240,26 @@ class Links:
             self._settle_failed_meeting(connection, end, decisions, refusal)
         return None
 
-    def _authenticate(self, connection: Connection, end: Connection) -> bool:
-        """Different secrets end both sides; a secret on one side only ends that side (S15)."""
-        mine, theirs = secret(connection), secret(end)
-        if mine == theirs:
+    def _hopeless(self, connection: Connection, end: Connection, decisions: dict[int, Decision]) -> bool:
+        """What no retry cures: secrets, settings, unrelated data, split brain, sizes."""
+        if secret(connection) != secret(end) or not settings_agree(connection, end):
             return True
-        if mine and theirs:
-            return False
-        self._drop(connection if mine else end, "connect-failed")
-        return False
+        fatal = any(decision.strategy.fatal for decision in decisions.values())
+        return fatal or not self._sizes_fit(connection, end)
 
     def _reject(self, connection: Connection, end: Connection) -> None:
+        """Both sides give up; a secret on one side only ends that side (S15)."""
         for side in (connection, end):
             if side.link is Link.CONNECTING and (bool(secret(side)) or not one_sided(connection, end)):
                 self._drop(side, "connect-failed")
+            else:
+                self._fail(side, pause=0.0)
 
     def _drop(self, connection: Connection, tag: str) -> None:
         """Connecting to StandAlone: no retry until `connect` (N1)."""
-        for path in connection.paths:
-            path.established = False
         member = self._member(connection)
         if member is not None:
+            close_paths(member.kernel, connection)
             for link in (Link.DISCONNECTING, Link.STAND_ALONE):
                 change = Change(connection.resource, tag, forced=True)
                 change.put(connection, "link", link)
@@ -223,7 +276,10 @@ class Links:
                     return False
         return True
 
-    def _connect(self, connection: Connection, end: Connection, decisions: dict[int, Decision]) -> None:
+    def _try(
+        self, connection: Connection, end: Connection, decisions: dict[int, Decision]
+    ) -> tuple[list[tuple[Member, Change]], Surroundings]:
+        """Both ends write and check their part; a refusal leaves no trace."""
         here, there = self._require(connection), self._require(end)
         around = explore(self.directory, here)
         beyond = explore(self.directory, there)
@@ -238,14 +294,21 @@ class Links:
                 outdate_if_left_behind(change, member.resource, joined)
             for member, change in changes:
                 member.kernel.prepare(change)
-        members = around.node_ids | beyond.node_ids | {here.resource.node_id, there.resource.node_id}
+        return changes, joined
+
+    def _connect(self, connection: Connection, end: Connection, decisions: dict[int, Decision]) -> None:
+        changes, joined = self._try(connection, end, decisions)
+        here, there = changes[0][0], changes[1][0]
+        members = joined.node_ids | {here.resource.node_id, there.resource.node_id}
         # The transport stands before the states say so: whoever waits for them must be able to use it.
-        establish(connection, end, self.usable_path(connection, end))
+        establish(here.kernel, connection, there.kernel, end, self.usable_path(connection, end))
         self.meeting = True
         for member, change in changes:
             member.resource.members = set(members)
             member.kernel.commit(change, recalculate=True)
         self.meeting = False
+        for entry in joined.reached:
+            take_members(entry.member.resource, members)
         self.after_connect(connection, end)
         self._outdate_bystanders(joined)
         for number, decision in decisions.items():
@@ -265,11 +328,22 @@ class Links:
         sides = ((connection, False), (end, True))
         demoted = [side for side, far in sides if self._force_secondary(side, decisions, mirrored=far)]
         retry = any(side.net["rr-conflict"] == "retry-connect" for side, _ in sides)
-        if refusal.code == -25 or demoted or retry:
-            self._later(connection, 1.0, lambda: self.meet(connection))
+        if refusal.code == -25:
+            self._count_as_members(connection, end)
+            for side, _ in sides:
+                self._fail(side, pause=0.0)
+            return
+        if demoted or retry:  # within the same session (S5c)
+            delay = self.timing.dial(self.node_of(connection.resource), connection)
+            self._later(connection, delay, lambda: self.meet(connection))
             return
         for side, _ in sides:
             self._drop(side, "connect-failed")
+
+    def _count_as_members(self, connection: Connection, end: Connection) -> None:
+        """The cluster had agreed before the local commit failed: each end counts the other as a member (S17b)."""
+        for side, other in ((connection, end), (end, connection)):
+            side.resource.members |= {other.resource.node_id}
 
     def _force_secondary(self, side: Connection, decisions: dict[int, Decision], *, mirrored: bool) -> bool:
         """I7: a suspended Primary that others left behind gives up by itself if it is told to (S5c)."""
@@ -304,15 +378,17 @@ class Links:
         change = Change(connection.resource, "", forced=True)
         change.put(connection, "link", link)
         member.kernel.commit(change)
-        for path in connection.paths:
-            path.established = False
+        close_paths(member.kernel, connection)
+        primary = connection.resource.role is Role.PRIMARY
+        if primary and self.timing.hangs_up_first(self.node_of(connection.resource), connection):
+            self.hang_up(connection)
         self.probe(member)
         end = self.directory.other_end(connection)
         if end is not None and end[1].link is Link.CONNECTED and self._is_reset(end[1]):
             self._later(end[1], RESET, lambda: self._break(end[1]))
         self.hang_up(connection)
 
-    def hang_up(self, connection: Connection) -> None:
+    def hang_up(self, connection: Connection, pause: float = 0.0) -> None:
         """From a network error back to dialling; a Primary that would lose quorum by it stays where it is (X0a)."""
         member = self._member(connection)
         if member is None or connection.link in (Link.CONNECTED, Link.CONNECTING, Link.STAND_ALONE):
@@ -322,9 +398,12 @@ class Links:
         try:
             member.kernel.commit(change)
         except Refusal:
-            self._later(connection, 0.5, lambda: self.hang_up(connection))
+            self._later(connection, 0.5, lambda: self.hang_up(connection, pause))
             return
-        self.dial(connection)
+        if pause:
+            self._later(connection, pause, lambda: self.dial(connection))
+        else:
+            self.dial(connection)
 
     def probe(self, member: Member) -> None:
         """The empty transaction after a loss: drops unreachable members and settles a doubtful disk (D5, D6).
@@ -345,7 +424,8 @@ class Links:
                 change.put(volume, "disk", Disk.UP_TO_DATE)
         before, resource.members = resource.members, set(reached)
         try:
-            member.kernel.commit(change, recalculate=True)
+            # A Primary does not weigh its quorum anew because of an empty transaction (S17b, X0a).
+            member.kernel.commit(change, recalculate=resource.role is not Role.PRIMARY)
         except Refusal:
             resource.members = before
             return

@@ -5,7 +5,9 @@ from __future__ import annotations
 from quorate.simulator import generations
 from quorate.simulator.change import Change
 from quorate.simulator.errors import Refusal
-from quorate.simulator.handshake import Decision, Side, Strategy, compute_replication, decide
+from quorate.simulator.events import path_line
+from quorate.simulator.handshake import Decision, Side, Strategy, compute_replication, decide, prefer_consistent
+from quorate.simulator.kernel import Kernel
 from quorate.simulator.metadata import compute_usable_blocks
 from quorate.simulator.model import Connection, Path, Volume
 from quorate.simulator.settle import data_accessible
@@ -60,7 +62,7 @@ def compare_ends(connection: Connection, end: Connection) -> dict[int, Decision]
             decisions[number] = Decision(Strategy.NO_SYNC, "diskless")
             continue
         own, far = Side(connection.resource.node_id, mine), Side(end.resource.node_id, theirs)
-        decisions[number] = apply_discard(decide(own, far), connection, end)
+        decisions[number] = apply_discard(prefer_consistent(decide(own, far), mine, theirs), connection, end)
     return decisions
 
 
@@ -116,17 +118,30 @@ def knows_newer(mine: Volume, theirs: Volume) -> bool:
     return theirs.exposed not in known and theirs.resource.role is not Role.PRIMARY
 
 
-def establish(connection: Connection, end: Connection, path: Path | None) -> None:
+def establish(here: Kernel, connection: Connection, there: Kernel, end: Connection, path: Path | None) -> None:
+    """Both ends count a session; the transport stands if it did not before."""
     session = max(connection.session, end.session) + 1
     for side in (connection, end):
         side.session = session
         side.discard_my_data = False
-    mark_path(connection, end, path)
-
-
-def mark_path(connection: Connection, end: Connection, path: Path | None) -> None:
     if path is not None:
-        path.established = True
+        use_path(here, connection, path)
         for mirror in end.paths:
             if (mirror.local, mirror.remote) == (path.remote, path.local):
-                mirror.established = True
+                use_path(there, end, mirror)
+
+
+def use_path(kernel: Kernel, connection: Connection, path: Path) -> None:
+    """The transport of one end stands over this path (N2: over one at a time)."""
+    for other in connection.paths:
+        wanted = other is path
+        if other.established is not wanted:
+            other.established = wanted
+            kernel.announce(f"change {path_line(connection, other)}")
+
+
+def close_paths(kernel: Kernel, connection: Connection) -> None:
+    for path in connection.paths:
+        if path.established:
+            path.established = False
+            kernel.announce(f"change {path_line(connection, path)}")

@@ -144,6 +144,7 @@ class Volume:
     crashed_primary: bool = False
     lost_quorum: bool = False
     restore_quorum: bool = False
+    bitmap_freed: bool = False  # by a second attach (S15b): the next look at it or write to it is the kernel's end
     read: int = 0  # KiB since attach
     written: int = 0
     log_writes: int = 0

@@ -15,6 +15,7 @@ from quorate.simulator.change import Change, attempt
 from quorate.simulator.errors import Refusal
 from quorate.simulator.kernel import Kernel
 from quorate.simulator.links import Links
+from quorate.simulator.meeting import close_paths
 from quorate.simulator.model import Connection, PeerVolume, Resource, Volume
 from quorate.simulator.options import Value
 from quorate.simulator.parts import (
@@ -216,9 +217,8 @@ class Operations:
         kernel.commit(mine)
         resource.members = self._members_without(Member(kernel, resource), connection)
         there.kernel.commit(theirs)
-        for side in (connection, back):
-            for path in side.paths:
-                path.established = False
+        close_paths(kernel, connection)
+        close_paths(there.kernel, back)
         self.tell_disk_states(there.resource, resource)
         self.links.hang_up(back)
 
@@ -252,8 +252,7 @@ class Operations:
             change = Change(connection.resource, tag, forced=forced or link is Link.STAND_ALONE)
             change.put(connection, "link", link)
             kernel.commit(change)
-        for path in connection.paths:
-            path.established = False
+        close_paths(kernel, connection)
 
     def del_peer(self, kernel: Kernel, connection: Connection, *, force: bool, tag: str = "del-peer") -> None:
         self.disconnect(kernel, connection, tag, force=force)

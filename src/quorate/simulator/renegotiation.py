@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from quorate.simulator import generations
 from quorate.simulator.change import Change
-from quorate.simulator.handshake import Side, compute_replication, decide
+from quorate.simulator.handshake import Side, compute_replication, decide, prefer_consistent
 from quorate.simulator.model import PeerVolume, Resource, Volume
 from quorate.simulator.resync import Resync
 from quorate.simulator.states import Disk, Replication, Role
@@ -31,7 +31,7 @@ class Renegotiation:
         mine, theirs = generations.announce(peer.volume, peer), generations.announce(other.volume, other)
         peer.generations, other.generations = theirs, mine
         own_id, far_id = peer.connection.resource.node_id, other.connection.resource.node_id
-        decision = decide(Side(own_id, mine), Side(far_id, theirs))
+        decision = prefer_consistent(decide(Side(own_id, mine), Side(far_id, theirs)), mine, theirs)
         state = compute_replication(decision.strategy, peer.connection.resource.role, other.connection.resource.role)
         self._set_pair(peer, other, state)
         self.resync.begin(peer, decision)
@@ -46,8 +46,7 @@ class Renegotiation:
                 idle = peer.replication is Replication.ESTABLISHED and other is not None
                 if not idle or other is None or other.volume.backing is None or not generations.is_stable(other.volume):
                     continue
-                usable = volume.disk >= Disk.OUTDATED and other.volume.disk >= Disk.OUTDATED
-                if usable and other.volume.backing.metadata.current != volume.backing.metadata.current:
+                if _differ(volume, other.volume):
                     self.compare_again(peer)
 
     def _set_pair(self, peer: PeerVolume, other: PeerVolume, state: Replication) -> None:
@@ -83,3 +82,11 @@ class Renegotiation:
     def _holds(self, volume: Volume, generation: int) -> bool:
         current = volume.backing is not None and volume.backing.metadata.current == generation
         return current and volume.disk is Disk.UP_TO_DATE
+
+
+def _differ(one: Volume, other: Volume) -> bool:
+    """Two disks that are not equally current: another generation, or only one of them whole."""
+    if one.backing is None or other.backing is None or max(one.disk, other.disk) < Disk.OUTDATED:
+        return False
+    partial = (one.disk is Disk.INCONSISTENT) != (other.disk is Disk.INCONSISTENT)
+    return partial or one.backing.metadata.current != other.backing.metadata.current

@@ -14,22 +14,21 @@ from pathlib import Path
 from typing import Final, cast
 
 from quorate.simulator.cluster import Cluster
-from quorate.simulator.deliberate_differences import DELIBERATE, UNCOMPARED, WHILE_SYNCING
-from quorate.simulator.links import DefaultTiming
+from quorate.simulator.deliberate_differences import DELIBERATE
 from quorate.simulator.metadata import compute_usable_blocks
-from quorate.simulator.model import Connection, PeerVolume
+from quorate.simulator.model import PeerVolume
+from quorate.simulator.replay_compare import Progress, comparable
 from quorate.simulator.replay_shell import Shell, Skipped
+from quorate.simulator.replay_timing import RecordedTiming, recorded_moments
 from quorate.simulator.scheduler import SimulatedTime
 from quorate.simulator.status import status_json
+from quorate.simulator.timing import DefaultTiming
 from quorate.simulator.transcript import Command, Json, LabAction, Observation, Transcript, read_transcript
 
 _EXTENT: Final = 4 << 20
 _STARTED: Final = re.compile(r"change peer-device .*peer-node-id:(\d+) .*replication:(?:SyncTarget|PausedSyncT)")
 _SYNCED: Final = re.compile(r"change peer-device .*peer-node-id:(\d+) .*replication:Established")
-_CHANGE: Final = re.compile(r"change connection .*peer-node-id:(\d+) .*connection:(\w+)")
 _PAIR: Final = re.compile(r"n\d+-n\d+|n\d+ and n\d+")
-_STATES_OF_LOSS: Final = frozenset({"NetworkFailure", "BrokenPipe", "Timeout", "ProtocolError"})
-_WINDOW: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,40 +72,6 @@ class Report:
         }
 
 
-@dataclass(slots=True)
-class RecordedTiming:
-    """When the recorded nodes noticed things; the default where the recording says nothing."""
-
-    fallback: DefaultTiming
-    moments: Mapping[str, tuple[tuple[float, int, str], ...]]
-    clock: SimulatedTime
-
-    def notice_loss(self, node: str, connection: Connection) -> float:
-        return self._next(node, connection.peer_id, _STATES_OF_LOSS) or self.fallback.notice_loss(node, connection)
-
-    def dial(self, node: str, connection: Connection) -> float:
-        return self._next(node, connection.peer_id, frozenset({"Connected"})) or self.fallback.dial(node, connection)
-
-    def _next(self, node: str, peer_id: int, states: frozenset[str]) -> float | None:
-        now = self.clock.time()
-        for moment, peer, state in self.moments.get(node, ()):
-            if moment > now and peer == peer_id and state in states:
-                return moment - now if moment - now < _WINDOW else None
-        return None
-
-
-def recorded_moments(transcript: Transcript) -> dict[str, tuple[tuple[float, int, str], ...]]:
-    found: dict[str, tuple[tuple[float, int, str], ...]] = {}
-    for node, lines in transcript.events.items():
-        moments: list[tuple[float, int, str]] = []
-        for time, line in lines:
-            match = _CHANGE.search(line)
-            if match is not None:
-                moments.append((time, int(match.group(1)), match.group(2)))
-        found[node] = tuple(moments)
-    return found
-
-
 def replay(path: Path) -> Report:
     return Replay(read_transcript(path)).run()
 
@@ -125,6 +90,7 @@ class Replay:
         self.report = Report(transcript.scenario)
         self.seen: dict[str, list[Json]] = {}
         self.expected: dict[str, list[tuple[int, str, Json]]] = {}
+        self.progress = Progress()
         for node in transcript.nodes:
             machine = self.cluster.add_node(node.name, node.addresses)
             machine.lvm.add_group("vg", 1 << 30)
@@ -132,15 +98,15 @@ class Replay:
 
     def run(self) -> Report:
         for step in self.transcript.steps:
+            self._advance(step.time)
+            self.progress.follow(step.status)
             match step:
                 case Command():
-                    self._advance(step.time)
                     self._command(step)
                 case LabAction():
-                    self._advance(step.time)
                     self._lab(step)
                 case Observation():
-                    self._advance(step.time)
+                    self._lose_unreachable(step)
                     self._observe(step)
         if self.transcript.steps:
             last = self.transcript.steps[-1]
@@ -185,7 +151,8 @@ class Replay:
         ]
 
     def _command(self, step: Command) -> None:
-        outcome = self.shell.run(step.node, step.line)
+        running = self.cluster.nodes[step.node].running
+        outcome = self.shell.run(step.node, step.line) if running else None
         if isinstance(outcome, Skipped):
             self.report.skipped.append({"step": step.index, "command": step.line[:120], "reason": outcome.reason})
             return
@@ -193,6 +160,12 @@ class Replay:
         detail: Json = simulated if outcome is None else f"{simulated} {outcome.stderr[:200]}"
         recorded: Json = f"{step.exit_code} {step.stderr[:200]}"
         self.report.note(step.index, step.line[:120], recorded, detail, equal=simulated == step.exit_code)
+
+    def _lose_unreachable(self, step: Observation) -> None:
+        """A machine that the lab could not reach any more is gone, whatever killed it: an event of the environment."""
+        for name, recorded in step.status.items():
+            if recorded == "unreachable" and self.cluster.nodes[name].running:
+                self.cluster.crash(name)
 
     def _lab(self, step: LabAction) -> None:
         action = step.action
@@ -224,8 +197,8 @@ class Replay:
     def _observe(self, step: Observation) -> None:
         if not step.closes_group:
             for name, recorded in step.status.items():
-                if not isinstance(recorded, str):
-                    wanted = [comparable(resource, settled=False) for resource in cast("list[Json]", recorded)]
+                if isinstance(recorded, list):
+                    wanted = [comparable(resource, settled=False) for resource in recorded]
                     self.expected.setdefault(name, []).append((step.index, step.note, wanted))
             return
         self._remember()
@@ -248,23 +221,20 @@ class Replay:
         for name, recorded in status.items():
             node = self.cluster.nodes[name]
             if isinstance(recorded, str):
-                if recorded == "node-down":
-                    self.report.note(index, f"{note}: {name}", recorded, self._state(name), equal=not node.running)
+                self.report.note(index, f"{note}: {name}", recorded, self._state(name), equal=not node.running)
                 continue
-            wanted = [comparable(resource, settled=settled) for resource in cast("list[Json]", recorded)]
+            if isinstance(recorded, dict):  # `drbdsetup status` itself did not end well
+                code = node.execute(["drbdsetup", "status", "--json"]).exit_code
+                self.report.note(index, f"{note}: {name}", recorded, code, equal=code == recorded.get("rc"))
+                continue
+            hidden = self.progress.unfinished(name)
+            wanted = [
+                comparable(resource, settled=settled, unfinished=hidden) for resource in cast("list[Json]", recorded)
+            ]
             resources = [r for _, r in sorted(node.kernel.resources.items())] if node.running else []
-            got: Json = [comparable(cast("Json", status_json(r)), settled=settled) for r in resources]
+            states = [cast("Json", status_json(r)) for r in resources]
+            got: Json = [comparable(state, settled=settled, unfinished=hidden) for state in states]
             self.report.note(index, f"{note}: {name}", wanted, got, equal=got == wanted)
-
-
-def comparable(value: Json, *, settled: bool) -> Json:
-    """A status without the fields that are not compared."""
-    if isinstance(value, dict):
-        hidden = UNCOMPARED if settled else {**UNCOMPARED, **WHILE_SYNCING}
-        return {key: comparable(item, settled=settled) for key, item in value.items() if key not in hidden}
-    if isinstance(value, list):
-        return [comparable(item, settled=settled) for item in value]
-    return value
 
 
 def _volume_bytes(transcript: Transcript) -> int:

@@ -14,7 +14,7 @@ from quorate.simulator import generations
 from quorate.simulator.blocks import BLOCK, DeviceError
 from quorate.simulator.change import Change
 from quorate.simulator.handshake import Decision, Strategy
-from quorate.simulator.model import PeerVolume
+from quorate.simulator.model import PeerVolume, Volume
 from quorate.simulator.scheduler import Handle, Scheduler
 from quorate.simulator.states import SYNC_SOURCES, SYNC_TARGETS, Disk, Replication, Role
 from quorate.simulator.transactions import Directory, Member
@@ -33,6 +33,7 @@ class Resync:
     planned: Callable[[PeerVolume], float | None] = field(default=lambda _: None)  # a duration from outside
     planned_exchange: Callable[[PeerVolume], float | None] = field(default=lambda _: None)
     running: dict[int, Handle] = field(default_factory=dict[int, Handle])
+    compare_again: Callable[[PeerVolume], None] = field(default=lambda _: None)  # a new handshake on a standing link
 
     def begin(self, peer: PeerVolume, decision: Decision) -> None:
         """After a meeting or an attach: prepares the bitmaps the decision asks for, then exchanges them."""
@@ -187,7 +188,9 @@ class Resync:
         change.put(target, "replication", Replication.ESTABLISHED)
         change.put(volume, "disk", target.disk)
         for other in volume.peers():
-            if other is not target and other.replication in SYNC_TARGETS and other.out_of_sync is not None:
+            if other is target or other.out_of_sync is None:
+                continue
+            if other.replication in SYNC_TARGETS or self._overtaken(other):
                 other.out_of_sync.clear()
                 change.put(other, "replication", Replication.ESTABLISHED)
         self._member(target).kernel.commit(change)
@@ -196,6 +199,14 @@ class Resync:
         generations.clear_towards(source.volume, source)
         generations.clear_towards(volume, target)
         self._clear_among_equals(target)
+
+    def _overtaken(self, peer: PeerVolume) -> bool:
+        """U18: a source still exchanging bitmaps has nothing left to give once its generation is reached."""
+        other, own = self.mirror(peer), peer.volume.backing
+        waiting = peer.replication is Replication.WF_BITMAP_T and other is not None
+        if not waiting or other is None or other.volume.backing is None or own is None:
+            return False
+        return other.volume.backing.metadata.current == own.metadata.current
 
     def _clear_among_equals(self, target: PeerVolume) -> None:
         """Two current disks of one generation miss nothing of each other, whoever copied from whom (S18 #47)."""
@@ -224,13 +235,27 @@ class Resync:
                 self.finish(peer, other)
                 return
             self.step(peer)
+        self._ask_authority(target.volume)
+
+    def _ask_authority(self, volume: Volume) -> None:
+        """An Inconsistent disk with no resync under way turns to the neighbour that can make it current."""
+        peers = volume.peers()
+        if any(peer.replication > Replication.ESTABLISHED for peer in peers):
+            return
+        for peer in peers:
+            other = self.mirror(peer)
+            idle = peer.replication is Replication.ESTABLISHED and peer.disk is Disk.UP_TO_DATE
+            if idle and other is not None and _stable_for(peer, other):
+                self.compare_again(peer)
+                return
 
     def _tell_others(self, target: PeerVolume) -> None:
         for other in target.volume.peers():
             end = self.mirror(other)
             if end is None or other is target:
                 continue
-            if end.replication in (Replication.PAUSED_SYNC_S, Replication.SYNC_SOURCE):
+            ended = other.replication is Replication.ESTABLISHED
+            if end.replication in SYNC_SOURCES or (ended and end.replication is Replication.WF_BITMAP_S):
                 self._put(end, "replication", Replication.ESTABLISHED, "resync-finished")
                 generations.clear_towards(end.volume, end)
             self._put_many(end, {"disk": target.volume.disk, "paused_by_peer": False}, "peer-state")

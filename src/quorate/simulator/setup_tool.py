@@ -39,6 +39,8 @@ class SetupTool:
             handler = _HANDLERS.get(call.command)
             if handler is None:
                 return Result(20, "", f"{call.command}: not simulated\n")
+            if call.command in _READS_BITMAPS and any(v.bitmap_freed for v in self.kernel.minors.values()):
+                return Result(137, "", "")  # S15b: the kernel oopses and kills the caller
             return handler(self, call) or OK
         except OptionError as error:
             return Result(20, "", f"{error}\n")
@@ -313,6 +315,8 @@ _HANDLERS: dict[str, Handler] = {
     "wait-sync-volume": _wait_sync,
     "events2": _events2,
 }
+
+_READS_BITMAPS = frozenset({"status", "show", "new-peer", "events2"})
 
 UNANSWERED = frozenset(COMMANDS) - frozenset(_HANDLERS)
 """Commands the parser knows and the model does not carry out yet; the replay counts them as mismatches."""

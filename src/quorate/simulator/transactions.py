@@ -10,7 +10,7 @@ here they cannot overlap, which is one of the schedules the kernel allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -31,9 +31,13 @@ class Member(NamedTuple):
 
 
 class Directory(Protocol):
-    """Finds the other end of a connection, the node of a resource, and the connections between two nodes."""
+    """Finds the other end of a connection, the node of a resource, and the connections between two nodes.
+
+    `facing` is who answers at the other address, whatever node id it has.
+    """
 
     def other_end(self, connection: Connection) -> tuple[Member, Connection] | None: ...
+    def facing(self, connection: Connection) -> tuple[Member, Connection] | None: ...
     def owner(self, resource: Resource) -> Member | None: ...
     def between(self, one: str, other: str) -> list[Connection]: ...
 
@@ -119,14 +123,20 @@ def carry_out(
     """
     for entry in surroundings.reached:
         member = entry.member
-        quorate = all(volume.quorum for volume in member.resource.volumes.values())
-        beside_quorate = any(p.quorate for v in member.resource.volumes.values() for p in v.peers())
-        if quorate or beside_quorate:
-            member.resource.members = set(members) | {member.resource.node_id}
+        quorate = take_members(member.resource, members)
         change = Change(member.resource, tag, forced=forced)
         apply(member, change, direct_link(member.resource, initiator.node_id))
         with suppress(Refusal):
             member.kernel.commit(change, recalculate=not quorate)
+
+
+def take_members(resource: Resource, members: Iterable[int]) -> bool:
+    """Q17: a participant takes the reached set over if it or a neighbour has quorum; answers whether it has."""
+    quorate = all(volume.quorum for volume in resource.volumes.values())
+    beside_quorate = any(p.quorate for v in resource.volumes.values() for p in v.peers())
+    if quorate or beside_quorate:
+        resource.members = {*members, resource.node_id}
+    return quorate
 
 
 def outdate_if_left_behind(change: Change, resource: Resource, surroundings: Surroundings) -> None:

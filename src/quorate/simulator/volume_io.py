@@ -70,6 +70,7 @@ class DeviceIo:
     reaches: Callable[[PeerVolume], bool]
     promote: Callable[[Kernel, Resource], None]
     demote: Callable[[Kernel, Resource], None]
+    panic: Callable[[Resource], None]
     pending: list[PendingWrite] = field(default_factory=list[PendingWrite])
 
     def open(self, kernel: Kernel, volume: Volume, *, write: bool, program: str, pid: int) -> Opener:
@@ -214,6 +215,8 @@ class DeviceIo:
         """The local copy; a failing disk is detached and the write goes on without it (I8)."""
         if volume.backing is None:
             return True
+        if volume.bitmap_freed:
+            self.panic(volume.resource)  # S15b
         try:
             for offset, value in enumerate(values):
                 volume.backing.device.write(start + offset, value)
@@ -239,6 +242,8 @@ class DeviceIo:
                     self.fail_disk(owner.kernel, other.volume)
                 missed.append(peer)
                 continue
+            if other.volume.bitmap_freed:
+                self.panic(other.volume.resource)  # S15b: the write is answered, then the machine is gone
             peer.sent += len(values) * _KIB
             other.received += len(values) * _KIB
             other.volume.written += len(values) * _KIB
