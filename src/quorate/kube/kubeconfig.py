@@ -1,7 +1,7 @@
 """Reading kubeconfig files and the service account of a pod: where the server is and how to prove who we are.
 
 A small module of our own, because no maintained library covers what is needed at an acceptable price (figures in
-docs/decisions/0020-kubeconfig.md). Everything read is checked; an error names the file, the entry and the fix.
+docs/decisions/kube-kubeconfig.md). Everything read is checked; an error names the file, the entry and the fix.
 """
 
 from __future__ import annotations
