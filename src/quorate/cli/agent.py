@@ -13,23 +13,30 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import SystemRandom
+from typing import TYPE_CHECKING
 
 import click
 
+from quorate.cli.common import LEVELS, cluster_options, server_config
 from quorate.cli.listening import Address, address
+
+if TYPE_CHECKING:
+    from quorate.kube.kubeconfig import ServerConfig
 
 EXIT_NOT_READY = 3
 MARKS = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
 
 
-@click.command("agent")
+@click.command(
+    "agent",
+    epilog="""\b
+Examples:
+  quorate agent --check
+  quorate agent --node node-1 --kubeconfig /etc/quorate/kubeconfig""",
+)
 @click.option("--check", "only_check", is_flag=True, help="Say what this machine lacks, change nothing, and exit.")
 @click.option("--node", envvar="NODE_NAME", help="Name of this node in the API; default: the host name.")
-@click.option(
-    "--kubeconfig",
-    envvar="KUBECONFIG",
-    help="Path of a kubeconfig; default: KUBECONFIG, then the pod's service account.",
-)
+@cluster_options
 @click.option("--min-port", envvar="DRBD_MIN_PORT", type=click.IntRange(1025, 65535), default=7000, show_default=True)
 @click.option("--max-port", envvar="DRBD_MAX_PORT", type=click.IntRange(1025, 65535), default=7999, show_default=True)
 @click.option(
@@ -53,7 +60,7 @@ MARKS = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
     default="0",
     help="[HOST]:PORT of /metrics for a scraper; default: only beside the health endpoints.",
 )
-@click.option("--log-level", default="info", show_default=True)
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 @click.option(
     "--log-level-file",
     envvar="SLOGH_CONFIG_PATH",
@@ -64,7 +71,8 @@ MARKS = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
 def command(
     only_check: bool,
     node: str | None,
-    kubeconfig: str | None,
+    kubeconfig: str,
+    context: str,
     min_port: int,
     max_port: int,
     verify_alg: str,
@@ -88,7 +96,8 @@ def command(
     # Plain asyncio: programs are spawned here, and uvloop spawns many times slower as the process grows.
     listen = (Address("127.0.0.1", health_port), *((metrics_address,) if metrics_address else ()))
     serving = Serving(listen, log_level, log_level_file)
-    asyncio.run(_run(name, kubeconfig, (min_port, max_port), verify_alg, lvm, serving))
+    config = server_config(kubeconfig, context)
+    asyncio.run(_run(name, config, (min_port, max_port), verify_alg, lvm, serving))
 
 
 @dataclass(frozen=True)
@@ -118,7 +127,7 @@ async def _check(name: str) -> int:
 
 async def _run(
     name: str,
-    kubeconfig: str | None,
+    config: ServerConfig,
     ports: tuple[int, int],
     verify_alg: str,
     lvm: bool,
@@ -129,7 +138,6 @@ async def _run(
     from quorate.agent.real_host import RealHost
     from quorate.api import times
     from quorate.kube.connect import transport_of
-    from quorate.kube.kubeconfig import load
     from quorate.machinery import health
     from quorate.machinery.clock import SystemClock
     from quorate.machinery.logs import Logger, LogSettings, follow_level, json_sink
@@ -138,7 +146,7 @@ async def _run(
     settings = LogSettings()
     settings.set_level(serving.log_level)
     log = Logger(json_sink(sys.stderr, times.format), clock, settings)
-    transport = transport_of(load(kubeconfig or ""), clock, user_agent=f"quorate/agent/{name}")
+    transport = transport_of(config, clock, user_agent=f"quorate/agent/{name}")
     options = AgentOptions(
         settings=Settings(verify_alg=verify_alg, minimum_port=ports[0], maximum_port=ports[1]), manage_lvm=lvm
     )

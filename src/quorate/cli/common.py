@@ -7,6 +7,7 @@ refused or could not be reached), never with a traceback; tracebacks are left to
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -29,6 +30,9 @@ EXIT_WRONG_INPUT = 2
 LOCAL_KUBECONFIG = Path(".quorate") / "kubeconfig"
 """What `quorate up` writes; used in the directory it was started in, so that the next command needs no setting."""
 FORMATS = ("table", "json", "yaml")
+LEVELS = ("trace", "debug", "info", "warning", "error")
+"""Log levels of the processes."""
+_NO_LISTENING = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
 
 class Refused(click.ClickException):
@@ -88,12 +92,15 @@ def _chosen(context: click.Context, parameter: click.Parameter, value: str) -> s
 
 
 def server_config(kubeconfig: str, context: str) -> ServerConfig:
-    """The cluster that the options name; ConfigError says what is missing."""
-    from quorate.kube.kubeconfig import load
+    """The cluster that the options name; what is missing is said in a sentence."""
+    from quorate.kube.kubeconfig import ConfigError, load
 
     if not kubeconfig and not os.environ.get("KUBECONFIG") and LOCAL_KUBECONFIG.is_file():
         kubeconfig = str(LOCAL_KUBECONFIG)
-    return load(kubeconfig, context=context)
+    try:
+        return load(kubeconfig, context=context)
+    except ConfigError as error:
+        raise WrongInput(str(error)) from error
 
 
 @asynccontextmanager
@@ -126,6 +133,8 @@ def as_click(error: Exception) -> click.ClickException | None:
         return Refused(api_sentence(error))
     if isinstance(error, OSError) and error.filename:
         return WrongInput(f"{error.filename}: {error.strerror or error}")
+    if isinstance(error, OSError) and error.errno in _NO_LISTENING:
+        return WrongInput(f"cannot listen: {error.strerror or error}; choose another address or port")
     return None
 
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from quorate.cli.common import EXIT_FAILED, WrongInput, cluster_options, run, server_config
+from quorate.cli.common import EXIT_FAILED, LEVELS, WrongInput, cluster_options, run, server_config
+from quorate.cli.listening import Address, address
 
 if TYPE_CHECKING:
     from quorate.api.value import FrozenMap
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 LEASE = "sds-replicated-volume-controller"
 IN_PROCESS = "in-process"
-LEVELS = ("trace", "debug", "info", "warning", "error")
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,7 @@ Examples:
     show_envvar=True,
     default=":4271",
     show_default=True,
+    callback=address,
     help="[HOST]:PORT of /healthz and /readyz; 0 = off.",
 )
 @click.option(
@@ -110,6 +111,7 @@ Examples:
     show_envvar=True,
     default=":4272",
     show_default=True,
+    callback=address,
     help="[HOST]:PORT of /metrics; 0 = off.",
 )
 @click.option(
@@ -142,8 +144,8 @@ def command(
     extender_url: str,
     data_node_selector: str,
     enable: str,
-    health_address: str,
-    metrics_address: str,
+    health_address: Address | None,
+    metrics_address: Address | None,
     leader_election: bool,
     log_level: str,
     log_format: str,
@@ -153,16 +155,17 @@ def command(
 ) -> None:
     """Run the controllers until a signal; several processes may run, one leads."""
     from quorate.controllers.process import ProcessSettings
+    from quorate.machinery.manager import Listen
 
     _check_extender(extender_url)
     enabled = tuple(name.strip() for name in enable.split(",") if name.strip())
     settings = ProcessSettings(namespace, _selector(data_node_selector), enabled)
-    addresses = dict.fromkeys((health_address, metrics_address))
+    addresses = dict.fromkeys(found for found in (health_address, metrics_address) if found is not None)
     options = Options(
         server=server_config(kubeconfig, context),
         settings=settings,
         extender_url=extender_url,
-        listen=tuple(found for address in addresses if (found := _address(address)) is not None),
+        listen=tuple(Listen(found.port, found.host) for found in addresses),
         elect=leader_election,
         lease_namespace=namespace,
         log_level=log_level,
@@ -195,18 +198,6 @@ def _selector(text: str) -> FrozenMap:
     except msgspec.MsgspecError as error:
         raise click.BadParameter(f"not a JSON object of labels: {error}", param_hint=hint) from error
     return FrozenMap(found or {})
-
-
-def _address(text: str) -> Listen | None:
-    """`[HOST]:PORT`; without a host on all addresses, as probes come from outside the pod."""
-    from quorate.machinery.manager import Listen
-
-    if text in ("", "0"):
-        return None
-    host, _, port = text.rpartition(":")
-    if not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise click.BadParameter(f"{text!r} is not [HOST]:PORT", param_hint="--health-address or --metrics-address")
-    return Listen(int(port), host.strip("[]") or "0.0.0.0")
 
 
 async def _run(options: Options) -> str:
@@ -242,8 +233,6 @@ async def _run(options: Options) -> str:
                 await _until_signal(manager, options, clock, log)
             except LeadershipLost as lost:
                 return f"leadership lost: {lost}"
-            except OSError as error:
-                return f"cannot listen: {error.strerror or error}"
     finally:
         await transport.close()
     return ""

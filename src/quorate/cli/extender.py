@@ -11,21 +11,24 @@ from random import SystemRandom
 import click
 
 from quorate.api import times
+from quorate.cli.common import cluster_options, server_config
 from quorate.cli.listening import Address, address
 from quorate.extender.scoring import DEFAULT_DIVISOR
 from quorate.extender.service import Endpoint, serve_extender
 from quorate.kube.connect import transport_of
-from quorate.kube.kubeconfig import ConfigError, ServerConfig, load
+from quorate.kube.kubeconfig import ServerConfig
 from quorate.machinery.clock import SystemClock
 from quorate.machinery.logs import Logger, follow_level, json_sink
 
-EXIT_NO_CLUSTER = 2
 
-
-@click.command("extender")
-@click.option(
-    "--kubeconfig", default="", help="Kubeconfig file (default: KUBECONFIG, ~/.kube/config, the pod we run in)."
+@click.command(
+    "extender",
+    epilog="""\b
+Examples:
+  quorate extender --port 8099
+  quorate extender --host 0.0.0.0 --tls-certificate tls.crt --tls-key tls.key""",
 )
+@cluster_options
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -60,6 +63,7 @@ EXIT_NO_CLUSTER = 2
 )
 def command(
     kubeconfig: str,
+    context: str,
     host: str,
     port: int,
     tls_certificate: str,
@@ -69,11 +73,9 @@ def command(
     log_level_file: Path | None,
 ) -> None:
     """Score volume groups by free space and reserve capacity for the scheduler, over HTTP."""
-    try:
-        config = load(kubeconfig)
-    except ConfigError as error:
-        click.echo(f"quorate extender: {error}", err=True)
-        sys.exit(EXIT_NO_CLUSTER)
+    if bool(tls_certificate) != bool(tls_key):
+        raise click.UsageError("--tls-certificate and --tls-key belong together")
+    config = server_config(kubeconfig, context)
     probes = health_address or Address("", 0)
     endpoint = Endpoint(
         host, port, tls_certificate, tls_key, probes.host, probes.port if health_address is not None else None

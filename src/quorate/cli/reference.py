@@ -15,9 +15,11 @@ WIDTH = 100
 HEAD = """\
 # Command line reference
 
-Written by `python -m quorate.cli.reference`; do not edit. Against which cluster a command works: `--kubeconfig`, else `KUBECONFIG`,
-else `.quorate/kubeconfig` in the present directory (that is what `quorate up` writes), else `~/.kube/config`, else the service
-account of the pod. Exit codes: 0 done; 1 the cluster refused, something failed or does not hold; 2 wrong input.
+Written by `python -m quorate.cli.reference`; do not edit.
+
+Against which cluster a command works: `--kubeconfig`, else `KUBECONFIG`, else `.quorate/kubeconfig` in the present
+directory (that is what `quorate up` writes), else `~/.kube/config`, else the service account of the pod.
+Exit codes: 0 done; 1 the cluster refused, something failed or does not hold; 2 wrong input.
 
 Shell completion: `source <(quorate completion bash)` (or `zsh`, `fish`).
 """
