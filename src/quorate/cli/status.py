@@ -26,6 +26,9 @@ STATES = {
 }
 LEVELS = {"blocked": "red", "degraded": "yellow", "working": "cyan"}
 MAX_ATTENTION = 8
+MAX_ROWS = 20
+"""Rows of each table; the rest is counted, --all shows it."""
+WORST_FIRST = ("Frozen", "NoQuorum", "Blocked", "Degraded", "Waiting", "Forming", "Changing", "Deleting", "Healthy")
 HOME_AND_CLEAR = "\x1b[H\x1b[J"
 
 
@@ -43,16 +46,26 @@ Examples:
 @click.option(
     "--interval", type=click.FloatRange(0.1, 3600), default=1.0, show_default=True, help="Seconds between two looks."
 )
+@click.option("--all", "everything", is_flag=True, help=f"Every row; otherwise the worst {MAX_ROWS} of each table.")
 @click.option("--count", type=click.IntRange(1), help="With --watch: stop after so many looks.")
-def command(kubeconfig: str, context: str, output: str, watch: bool, interval: float, count: int | None) -> None:
+def command(
+    kubeconfig: str,
+    context: str,
+    output: str,
+    watch: bool,
+    interval: float,
+    everything: bool,
+    count: int | None,
+) -> None:
     """Show nodes, pools, volumes, attachments, running transitions, and what needs attention first.
 
     PROMISED and NOW are FTT/GMDR: how many nodes may fail, and how many further copies every write has.
     """
-    run(lambda: _show(kubeconfig, context, output, interval, (count or sys.maxsize) if watch else 1))
+    rows = sys.maxsize if everything else MAX_ROWS
+    run(lambda: _show(kubeconfig, context, output, interval, (count or sys.maxsize) if watch else 1, rows))
 
 
-async def _show(kubeconfig: str, context: str, output: str, interval: float, looks: int) -> None:
+async def _show(kubeconfig: str, context: str, output: str, interval: float, looks: int, rows: int) -> None:
     from quorate.cli.reading import read_view
 
     async with connected(kubeconfig, context) as client:
@@ -62,28 +75,30 @@ async def _show(kubeconfig: str, context: str, output: str, interval: float, loo
             overview = compute_overview(await read_view(client))
             now = time.time()
             if looks > 1 and output == "table" and sys.stdout.isatty():
-                text = "\n".join(fitted(line) for line in render(overview, now))
+                text = "\n".join(fitted(line) for line in render(overview, now, rows))
                 click.echo(HOME_AND_CLEAR + text)
             else:
-                emit(output, overview, lambda overview=overview, now=now: render(overview, now))
+                emit(output, overview, lambda overview=overview, now=now: render(overview, now, rows))
 
 
-def render(overview: Overview, now: float) -> Iterator[str]:
-    """The screen as lines."""
+def render(overview: Overview, now: float, rows: int = MAX_ROWS) -> Iterator[str]:
+    """The screen as lines; at most `rows` of each table."""
     yield from _attention(overview, now)
-    yield from _section("NODES", _nodes(overview))
-    yield from _section("POOLS", _pools(overview))
-    yield from _section("VOLUMES", _volumes(overview))
+    yield from _section("NODES", _nodes(overview), rows)
+    yield from _section("POOLS", _pools(overview), rows)
+    yield from _section("VOLUMES", _volumes(overview), rows)
     if overview.attachments:
-        yield from _section("ATTACHMENTS", _attachments(overview))
+        yield from _section("ATTACHMENTS", _attachments(overview), rows)
     if overview.transitions:
-        yield from _section("CHANGES", _transitions(overview, now))
+        yield from _section("CHANGES", _transitions(overview, now), rows)
 
 
-def _section(title: str, lines: list[str]) -> Iterator[str]:
+def _section(title: str, lines: list[str], rows: int) -> Iterator[str]:
     yield ""
     yield click.style(title, bold=True)
-    yield from lines
+    yield from lines[: rows + 1]
+    if len(lines) > rows + 1:
+        yield f"  … and {len(lines) - rows - 1} more (--all)"
 
 
 def _attention(overview: Overview, now: float) -> Iterator[str]:
@@ -119,7 +134,7 @@ def _nodes(overview: Overview) -> list[str]:
             node.replicas or "-",
             str(node.attached),
         )
-        for node in overview.nodes
+        for node in sorted(overview.nodes, key=lambda node: (node.ready and node.agent_ready is not False, node.name))
     ]
     return table(("NAME", "ZONE", "NODE", "AGENT", "SCHEDULABLE", "REPLICAS", "ATTACHED"), rows, "  ")
 
@@ -159,7 +174,8 @@ def level(protection: Protection) -> str:
 def _volumes(overview: Overview) -> list[str]:
     if not overview.volumes:
         return ["  none: quorate volume create NAME --class CLASS --size 1Gi"]
-    rows = [_volume_row(volume) for volume in overview.volumes]
+    ordered = sorted(overview.volumes, key=lambda volume: (WORST_FIRST.index(volume.state), volume.name))
+    rows = [_volume_row(volume) for volume in ordered]
     return table(("NAME", "STATE", "LAYOUT", "PROMISED", "NOW", "SIZE", "CLASS", "ATTACHED ON"), rows, "  ")
 
 
@@ -190,7 +206,7 @@ def _attachments(overview: Overview) -> list[str]:
             (line.device + (" (in use)" if line.in_use else "")) or "-",
             line.message,
         )
-        for line in overview.attachments
+        for line in sorted(overview.attachments, key=lambda line: (not line.message, line.name))
     ]
     return table(("NAME", "VOLUME", "NODE", "PHASE", "DEVICE", "WAITS FOR"), rows, "  ")
 

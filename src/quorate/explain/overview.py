@@ -137,7 +137,7 @@ class Overview:
 
 def compute_overview(view: ClusterView) -> Overview:
     """Everything `quorate status` shows."""
-    explanations = {volume.metadata.name: explain_volume(view, volume) for volume in view.volumes}
+    explanations = {volume.metadata.name: explain_volume(view, volume, briefly=True) for volume in view.volumes}
     return Overview(
         nodes=tuple(_node(view, node) for node in view.nodes),
         pools=tuple(_pool(view, pool) for pool in view.pools),

@@ -46,7 +46,7 @@ class ClusterView:
 
     def group(self, name: str) -> LVMVolumeGroup | None:
         """The volume group of that name."""
-        return next((group for group in self.groups if group.metadata.name == name), None)
+        return self._groups_by_name.get(name)
 
     def storage_class(self, name: str) -> ReplicatedStorageClass | None:
         """The class of that name."""
@@ -88,6 +88,10 @@ class ClusterView:
     @cached_property
     def _nodes_by_name(self) -> dict[str, Node]:
         return {node.metadata.name: node for node in self.nodes}
+
+    @cached_property
+    def _groups_by_name(self) -> dict[str, LVMVolumeGroup]:
+        return {group.metadata.name: group for group in self.groups}
 
     @cached_property
     def _volumes_by_name(self) -> dict[str, ReplicatedVolume]:

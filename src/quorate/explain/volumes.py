@@ -29,13 +29,13 @@ Found = tuple[str, Cause]
 """A cause with its verdict."""
 
 
-def explain_volume(view: ClusterView, volume: ReplicatedVolume) -> Explanation:
-    """The causal chain of a volume, or what keeps it healthy."""
+def explain_volume(view: ClusterView, volume: ReplicatedVolume, *, briefly: bool = False) -> Explanation:
+    """The causal chain of a volume, or what keeps it healthy; `briefly` leaves out which losses it survives."""
     name = volume.metadata.name
     found = volume_causes(view, volume)
     order = (DELETING, BLOCKED, DEGRADED, WORKING)
     verdict = next((candidate for candidate in order if any(v == candidate for v, _ in found)), HEALTHY)
-    survives = _survival_lines(view, volume)
+    survives = () if briefly else _survival_lines(view, volume)
     healthy = _keeps_healthy(view, volume) if verdict in (HEALTHY, WORKING) and is_formed(volume) else ()
     main = next((cause.text for v, cause in found if v == verdict), "")
     summary = f"{describe(volume)}: {main or 'healthy'}"
