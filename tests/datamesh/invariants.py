@@ -26,7 +26,7 @@ from quorate.datamesh.context import agent_is_ready
 from quorate.datamesh.contract import PassResult
 from quorate.datamesh.layout import Layout, majority
 from quorate.datamesh.members import id_of
-from quorate.datamesh.tracker import slot_of
+from quorate.datamesh.tracker import changes_tie_breaker, slot_of
 from quorate.verification.perfect_cluster import Cluster
 
 VOTING_GROUPS = (TransitionGroup.VOTING_MEMBERSHIP, TransitionGroup.QUORUM, TransitionGroup.EMERGENCY)
@@ -123,13 +123,13 @@ def changed_voters(o: Observation) -> frozenset[str]:
 
 
 def s1(o: Observation) -> None:
-    """q is at least the majority; exactly the majority when no voter change, emergency or quorum change runs."""
+    """q is at least the majority; exactly the majority when no change of voters, tie-breakers or quorum runs."""
     datamesh = o.after.datamesh
     count = len(voters(datamesh))
     if count == 0:
         return
     assert datamesh.quorum >= majority(count), f"S1: q {datamesh.quorum} of {count} voters"
-    if not any(t.group in VOTING_GROUPS for t in o.after.datamesh_transitions):
+    if not any(t.group in VOTING_GROUPS or changes_tie_breaker(t) for t in o.after.datamesh_transitions):
         assert datamesh.quorum == majority(count), f"S1: q {datamesh.quorum} of {count} voters at rest"
 
 

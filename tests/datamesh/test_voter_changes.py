@@ -7,7 +7,6 @@ from dataclasses import replace as replace_cluster
 import pytest
 
 from quorate.api.replicated_volume import TransitionType
-from quorate.api.replicated_volume_replica import BackingVolume
 from quorate.api.value import replace
 from quorate.datamesh.features import Features
 from quorate.datamesh.layout import Layout
@@ -225,12 +224,22 @@ def test_h2_the_last_copy_is_never_given_up_by_a_removal_that_started_when_it_wa
     fresh = edit_datamesh(react(delete_replica(fresh, 0)), quorum_minimum_redundancy=1)
     detached = passed(fresh)
     assert step_name(detached, TransitionType.REMOVE_REPLICA) == "D → D∅"
-    lost = edit_replica(react(detached), 1, backing_volume=BackingVolume(state="Outdated"))
+    lost = react(replace_cluster(react(detached), dead=("node-1",), fenced=("node-1",)))
     back = passed(lost)
     resumed = transition(back, TransitionType.CHANGE_REPLICA_TYPE)
     assert resumed is not None
     assert resumed.plan_id == "resume-diskful/v1"
     assert [member.type for member in datamesh(back).members] == ["Diskful", "Diskful"]
+
+
+def test_a_disk_that_was_away_waits_for_the_copies_that_may_have_newer_data() -> None:
+    fresh = edit_datamesh(react(delete_replica(with_configuration(form(PAIR), ONE), 0)), quorum_minimum_redundancy=1)
+    lost = react(replace_cluster(react(passed(fresh)), dead=("node-1",)))
+    held = passed(lost)
+    found = transition(held, TransitionType.REMOVE_REPLICA, 0)
+    assert found is not None
+    assert datamesh(held).members[0].type == "LiminalDiskful"
+    assert "UpToDate copies" in found.message
 
 
 def test_h29_the_volume_group_is_captured_when_the_join_starts() -> None:
