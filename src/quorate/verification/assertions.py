@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate.verification.configuration import NodeConfiguration
-from quorate.verification.kernel import UP_TO_DATE, Cluster, Kernels, disk_of, reach
+from quorate.verification.cluster import Cluster, reach
+from quorate.verification.kernel import Kernels
 from quorate.verification.world import Worlds, names
 
 TWO_SIDES: Final = "two disjoint writable sides"
@@ -27,6 +27,7 @@ class Assertions:
         self._worlds = worlds
         self._kernels: Kernels = worlds.kernels
         self._memory: dict[tuple[int, int], tuple[str, ...]] = {}
+        self._copies: dict[int, tuple[tuple[int, int, bool], ...]] = {}
 
     def of(self, number: int, fenced: int = 0) -> tuple[str, ...]:
         """Broken assertions of a cluster; `fenced` nodes and their data are lost for good."""
@@ -52,28 +53,12 @@ class Assertions:
 
     def acknowledged_copies(self, number: int) -> tuple[tuple[int, int, bool], ...]:
         """Per Primary that acknowledges writes now: node, copies a write reaches, quorate only by tie-break."""
-        cluster = self._worlds.clusters[number]
-        found: list[tuple[int, int, bool]] = []
-        for i, node in enumerate(cluster.nodes):
-            if node.primary and self._kernels.writable(cluster, i):
-                found.append((i, self._kernels.copies(cluster, i).bit_count(), self._by_tie_break(cluster, i)))
-        return tuple(found)
-
-    def _by_tie_break(self, cluster: Cluster, i: int) -> bool:
-        """Whether this Primary's side has its quorum through the tie-breakers' vote and would not have it otherwise."""
-        side = cluster.links[i] | 1 << i
-        tied = False
-        for j, node in enumerate(cluster.nodes):
-            if side >> j & 1 and node.quorum and disk_of(node) == UP_TO_DATE:
-                group = reach(cluster.links, j)
-                muted = node._replace(configuration=mute(node.configuration))
-                nodes = (*cluster.nodes[:j], muted, *cluster.nodes[j + 1 :])
-                if self._kernels.computed(nodes, cluster.links, j, group):
-                    return False
-                tied |= self._kernels.computed(cluster.nodes, cluster.links, j, group)
-        return tied
-
-
-def mute(configuration: NodeConfiguration) -> NodeConfiguration:
-    """The same configuration with tie-breakers that have no say."""
-    return configuration._replace(ties=0, silent=configuration.silent | configuration.ties)
+        found = self._copies.get(number)
+        if found is None:
+            cluster = self._worlds.clusters[number]
+            found = self._copies[number] = tuple(
+                (i, self._kernels.copies(cluster, i).bit_count(), node.tied)
+                for i, node in enumerate(cluster.nodes)
+                if node.primary and self._kernels.writable(cluster, i)
+            )
+        return found

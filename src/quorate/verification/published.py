@@ -66,9 +66,7 @@ class PublishedTable:
         self.entries: list[Published] = []
         self._numbers: dict[ReplicatedVolumeStatus, int] = {}
 
-    def number(
-        self, status: ReplicatedVolumeStatus, revisions: tuple[int, ...]
-    ) -> tuple[int, tuple[int, ...]]:
+    def number(self, status: ReplicatedVolumeStatus, revisions: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         """The number of a status, and the nodes' revisions in its ranks."""
         ranks = _ranks(status, revisions)
         plain = _plain(status, ranks)

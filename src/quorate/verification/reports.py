@@ -27,8 +27,9 @@ from quorate.api.replicated_volume_replica import (
     ReplicaType,
 )
 from quorate.api.value import replace
+from quorate.verification.cluster import Cluster, disk_of
 from quorate.verification.configuration import ACCESS, DISKFUL, GONE, LIMINAL, TIE_BREAKER
-from quorate.verification.kernel import Cluster, Kernels, disk_of
+from quorate.verification.kernel import Kernels
 from quorate.verification.perfect_cluster import GROUP, NETWORK, VOLUME, address_of
 from quorate.verification.published import Published
 
@@ -194,8 +195,6 @@ def _with_conditions(
     )
 
 
-def _with_attachment(
-    status: ReplicatedVolumeReplicaStatus, i: int, *, attached: bool
-) -> ReplicatedVolumeReplicaStatus:
+def _with_attachment(status: ReplicatedVolumeReplicaStatus, i: int, *, attached: bool) -> ReplicatedVolumeReplicaStatus:
     device = ReplicaAttachment(device_path=f"/dev/sdsrv/{replica_name(VOLUME, i)}") if attached else None
     return replace(status, addresses=(address_of(i),), attachment=device)

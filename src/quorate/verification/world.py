@@ -12,8 +12,9 @@ from itertools import combinations
 from typing import Final, NamedTuple
 
 from quorate.verification.agent import PEERS, Order, next_step
-from quorate.verification.configuration import GONE, LIMINAL, NodeConfiguration
-from quorate.verification.kernel import INCONSISTENT, NO_STORE, UP_TO_DATE, Cluster, Kernels, Node, Refused, disk_of
+from quorate.verification.cluster import INCONSISTENT, NO_STORE, UP_TO_DATE, Cluster, Node, Refused, disk_of
+from quorate.verification.configuration import DISKFUL, GONE, LIMINAL, NodeConfiguration
+from quorate.verification.kernel import Kernels
 
 PARTITION: Final = "partition"
 LINK: Final = "link"
@@ -215,7 +216,7 @@ class Worlds:
     def _renet(self, world: World, cuts: tuple[int, ...]) -> World:
         after = world._replace(cuts=cuts)
         kernels = self.kernels
-        number = self._event(("network",), after, lambda c, cut: kernels.settle(c.nodes, c.links, cut, forced=True))
+        number = self._event(("network",), after, lambda c, cut: kernels.settle(c, cut, forced=True))
         return after._replace(cluster=number)
 
     def start(self, targets: tuple[Target, ...], up_to_date: int) -> World:
@@ -225,12 +226,12 @@ class Worlds:
                 target.configuration,
                 store=UP_TO_DATE if up_to_date >> i & 1 else 0,
                 current=bool(up_to_date >> i & 1),
-                informed=bool(up_to_date >> i & 1),
+                informed=target.configuration.kind not in (GONE, DISKFUL),
             )
             for i, target in enumerate(targets)
         )
         nothing = (0,) * self.size
-        cluster = self.kernels.settle(nodes, nothing, nothing, forced=False)
+        cluster = self.kernels.settle(Cluster(nodes, nothing), nothing, forced=False)
         for i, target in enumerate(targets):
             if target.primary:
                 cluster = self.kernels.promote(cluster, i, nothing)
