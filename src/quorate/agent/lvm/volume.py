@@ -13,7 +13,7 @@ from quorate.api.lvm_logical_volume import LVMLogicalVolume, LVMLogicalVolumeSta
 from quorate.api.lvm_volume_group import LVMVolumeGroup
 from quorate.api.quantity import Quantity
 from quorate.api.value import replace
-from quorate.machinery.controller import ControllerSpec, changed, for_, watches
+from quorate.machinery.controller import ControllerSpec, changed, watches
 from quorate.machinery.effects import Answers, Decision, Effect, Half, Mode, Patch
 from quorate.machinery.reader import Reader
 
@@ -133,6 +133,14 @@ def spec(node_name: str, answers: LvmAnswers) -> ControllerSpec[VolumeSnapshot]:
     def gather_one(reader: Reader, key: str) -> VolumeSnapshot:
         return gather(reader, key, node_name=node_name)
 
+    def own_volume(old: LVMLogicalVolume | None, new: LVMLogicalVolume | None, reader: Reader) -> Iterable[str]:
+        """Volumes of other nodes are no work; one whose group is not known yet comes with the group."""
+        volume = new or old
+        group = reader.get(LVMVolumeGroup, volume.spec.lvm_volume_group_name) if volume is not None else None
+        if volume is None or group is None or group.spec.local is None or group.spec.local.node_name != node_name:
+            return ()
+        return (volume.metadata.name,)
+
     def volumes_of_group(old: LVMVolumeGroup | None, new: LVMVolumeGroup | None, reader: Reader) -> Iterable[str]:
         group = new or old
         if group is None or group.spec.local is None or group.spec.local.node_name != node_name:
@@ -142,7 +150,7 @@ def spec(node_name: str, answers: LvmAnswers) -> ControllerSpec[VolumeSnapshot]:
     return ControllerSpec(
         name=NAME,
         watches=(
-            for_(LVMLogicalVolume, changed(_volume_facts)),
+            watches(LVMLogicalVolume, own_volume, changed(_volume_facts)),
             watches(LVMVolumeGroup, volumes_of_group, changed(lambda each: each.spec)),
         ),
         gather=gather_one,
