@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import TypeGuard, TypeVar, cast
 
 import msgspec
@@ -126,11 +127,17 @@ def plain(value: object) -> Json:
 
 def _struct(value: msgspec.Struct) -> JsonObject:
     found: JsonObject = {}
-    for field in msgspec.structs.fields(value):
+    for field in _fields_of(type(value)):
         item: object = getattr(value, field.name)
         if not _omitted(field, item):
             found[field.encode_name] = plain(item)
     return found
+
+
+@cache
+def _fields_of(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Reading the annotations of a class costs a hundred times what recording one of its values does."""
+    return msgspec.structs.fields(kind)
 
 
 def _omitted(field: msgspec.structs.FieldInfo, item: object) -> bool:
