@@ -233,6 +233,9 @@ class Cluster:
             self.io.resume(kernel, volume)
         if any(isinstance(target, Volume) and name in _TOLD for target, name, _, _ in change.differences()):
             self._tell_soon(change.resource)
+        for target, name, _, _ in list(change.differences()):
+            if isinstance(target, PeerVolume) and name in _HELD and target.replication is not Replication.OFF:
+                self.resync.follow_pauses(target)
 
     def _announce(self, name: str, line: str) -> None:
         for feed in self._feeds.get(name, ()):
@@ -412,6 +415,7 @@ class Cluster:
 
 
 _TOLD = frozenset({"disk", "quorum"})
+_HELD = frozenset({"paused_by_user", "paused_by_dependency"})
 _MESSAGE = 0.005
 
 

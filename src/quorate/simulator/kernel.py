@@ -131,7 +131,7 @@ def _write_metadata(change: Change, volume: Volume) -> None:
     primary = resource.role is Role.PRIMARY
     metadata.crashed_primary = volume.crashed_primary or (primary and volume.disk is not Disk.DETACHING)
     near = primary or any(c.peer_role is Role.PRIMARY for c in resource.connections.values())
-    metadata.log_in_use = near and volume.log_writes > 0
+    metadata.log_in_use = near and bool(metadata.log_extents)
     metadata.lost_quorum = volume.lost_quorum
     metadata.have_quorum = volume.quorum
     metadata.members = frozenset(resource.members)

@@ -106,9 +106,9 @@ class Maintenance:
         change = Change(peer.connection.resource, "pause-sync" if paused else "resume-sync", forced=True)
         change.put(peer, "paused_by_user", paused)
         kernel.commit(change)
-        self.resync.follow_pauses(peer)
         for other in peer.volume.peers():
-            self.resync.step(other)
+            self.resync.follow_pauses(other)
+            self.resync.go_on(other)
 
     def invalidate(self, kernel: Kernel, volume: Volume, source_id: int) -> None:
         """U23: full resync from a connected peer, or a disk that is simply worthless."""
@@ -143,6 +143,20 @@ class Maintenance:
         kernel.commit(change)
         for peer in volume.peers():
             self.resync.follow_pauses(peer)
+            other = self.resync.mirror(peer)
+            if volume.resource.role is Role.PRIMARY and peer is not chosen and other is not None:
+                self._wait_as_source(other)
+
+    def _wait_as_source(self, source: PeerVolume) -> None:
+        """A Primary that invalidates its disk makes the others sources as well (S3b, S3c); a Secondary does not (S3)."""
+        owner = self.directory.owner(source.connection.resource)
+        if owner is None or source.replication is not Replication.ESTABLISHED or source.volume.backing is None:
+            return
+        if source.out_of_sync is not None:
+            generations.set_all(source.volume, source.out_of_sync)
+        change = Change(source.connection.resource, "peer-state", forced=True)
+        change.put(source, "replication", Replication.PAUSED_SYNC_S)
+        owner.kernel.commit(change)
 
     def _set_all(self, volume: Volume) -> None:
         for peer in volume.peers():
@@ -161,7 +175,11 @@ class Maintenance:
             for side in (peer, other):
                 if side.out_of_sync is not None:
                     generations.set_all(side.volume, side.out_of_sync)
+            self._set_all(other.volume)
             self.resync.start(peer, other, "invalidate-remote")
+            owner = self.directory.owner(other.connection.resource)
+            if owner is not None:
+                self._pause_others(owner.kernel, other.volume, other)
 
 
 def capacity(volume: Volume) -> int:

@@ -67,6 +67,10 @@ def _entries() -> list[PeerEntry]:
     return [PeerEntry() for _ in range(MAX_NODES)]
 
 
+LOG_EXTENT: Final = (4 << 20) // 4096
+"""Blocks of an extent of the activity log."""
+
+
 @dataclass(slots=True)
 class Metadata:
     """One metadata block with its bitmaps; `bitmaps[slot]` are the blocks out of sync for the owner of that slot."""
@@ -85,6 +89,7 @@ class Metadata:
     log_in_use: bool = False  # writes were logged since attach and a Primary was still near
     have_quorum: bool = False
     members: frozenset[int] = frozenset()
+    log_extents: frozenset[int] = frozenset()  # of 4 MiB, written since attach
     effective_blocks: int = 0  # last agreed size; 0 until some disk was UpToDate (Z2)
     device_uuid: int = 0
     on_change: Callable[[], None] | None = field(default=None, compare=False, repr=False)
@@ -102,6 +107,23 @@ class Metadata:
     def __post_init__(self) -> None:
         if not self.bitmaps:
             self.bitmaps = [BlockRanges() for _ in range(self.max_peers)]
+
+    def log(self, start: int, end: int) -> None:
+        """Notes that these blocks are being written beside a Primary."""
+        touched = range(start // LOG_EXTENT, (end - 1) // LOG_EXTENT + 1)
+        if not self.log_in_use or any(extent not in self.log_extents for extent in touched):
+            self.log_extents = self.log_extents.union(touched)
+            self.log_in_use = True
+
+    def apply_log(self) -> bool:
+        """Whatever the log names may differ anywhere: it is marked for everybody (S7 #85, S13 #126, S17 #52)."""
+        used = self.log_in_use and not self.log_clean
+        for extent in sorted(self.log_extents) if used else ():
+            start = extent * LOG_EXTENT
+            for bitmap in self.bitmaps:
+                bitmap.add(start, min(start + LOG_EXTENT, self.effective_blocks or start + LOG_EXTENT))
+        self.log_clean, self.log_in_use, self.log_extents = True, False, frozenset()
+        return used
 
     @property
     def size(self) -> int:

@@ -105,11 +105,8 @@ class MetaTool:
                 return Result(20, "", f"Unknown command '{command}'.\n")
 
     def _apply_log(self, metadata: Metadata) -> Result:
-        unclean = not metadata.log_clean
-        metadata.log_clean = True
         # Printed when the log was used since attach and a Primary was near at the end (S10, S13; not S1, S9, S4b).
-        noted = unclean and metadata.log_in_use
-        metadata.log_in_use = False
+        noted = metadata.apply_log()
         return Result(0, "", "Marked additional 0 KB as out-of-sync based on AL.\n" if noted else "")
 
     def _wipe(self, target: Target, offset: int) -> Result:

@@ -99,11 +99,12 @@ class Operations:
                 if connection.peer_id in around.node_ids and connection.link is not Link.CONNECTED:
                     know_as_outdated(change, connection)
             self._outdate_far(around, resource)
+            # The others know of it before the own commit can still fail; then they keep a wrong role (X3 #57).
+            carry_out(around, resource, "remote", become_peer(Role.PRIMARY), around.node_ids | {resource.node_id})
             kernel.prepare(change)
         except Refusal:
             change.undo()
             raise
-        carry_out(around, resource, "remote", become_peer(Role.PRIMARY), around.node_ids | {resource.node_id})
         resource.members = set(around.node_ids) | {resource.node_id}
         kernel.commit(change)
 

@@ -376,6 +376,7 @@ _APART = frozenset({"peers", "bitmaps", "on_change"})
 _METADATA = tuple(field.name for field in dataclasses.fields(Metadata) if field.name not in _APART)
 _PEER = tuple(field.name for field in dataclasses.fields(PeerEntry) if field.name not in _APART)
 _FIRST = PeerEntry()
+_SETS = frozenset({"members", "log_extents"})
 
 
 def _metadata_row(metadata: Metadata) -> MetadataRow:
@@ -396,7 +397,7 @@ def _metadata(row: MetadataRow) -> Metadata:
     assert isinstance(max_peers, int)
     made = Metadata(max_peers, bitmaps=[BlockRanges(ranges) for ranges in row.bitmaps])
     for name, value in row.fields.items():
-        setattr(made, name, frozenset(value) if isinstance(value, list) and name == "members" else value)
+        setattr(made, name, frozenset(value) if isinstance(value, list) and name in _SETS else value)
     for number, fields in row.peers:
         for name, value in fields.items():
             setattr(made.peers[number], name, value)

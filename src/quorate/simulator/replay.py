@@ -19,7 +19,7 @@ from quorate.simulator.metadata import compute_usable_blocks
 from quorate.simulator.model import PeerVolume
 from quorate.simulator.replay_compare import Progress, comparable
 from quorate.simulator.replay_shell import Shell, Skipped
-from quorate.simulator.replay_timing import RecordedTiming, recorded_moments
+from quorate.simulator.replay_timing import RecordedTiming, last_signs_of_life, recorded_moments
 from quorate.simulator.scheduler import SimulatedTime
 from quorate.simulator.status import status_json
 from quorate.simulator.timing import DefaultTiming
@@ -97,6 +97,7 @@ class Replay:
             machine.lvm.execute(["lvcreate", "-y", "-n", "r0", "-L", f"{_volume_bytes(transcript)}b", "vg"])
 
     def run(self) -> Report:
+        doomed = last_signs_of_life(self.transcript)
         for step in self.transcript.steps:
             self._advance(step.time)
             self.progress.follow(step.status)
@@ -106,8 +107,10 @@ class Replay:
                 case LabAction():
                     self._lab(step)
                 case Observation():
-                    self._lose_unreachable(step)
                     self._observe(step)
+            for name in doomed.get(step.index, ()):
+                if self.cluster.nodes[name].running:
+                    self.cluster.crash(name)
         if self.transcript.steps:
             last = self.transcript.steps[-1]
             self._compare_states(last.index, "end", last.status, settled=True)
@@ -160,12 +163,6 @@ class Replay:
         detail: Json = simulated if outcome is None else f"{simulated} {outcome.stderr[:200]}"
         recorded: Json = f"{step.exit_code} {step.stderr[:200]}"
         self.report.note(step.index, step.line[:120], recorded, detail, equal=simulated == step.exit_code)
-
-    def _lose_unreachable(self, step: Observation) -> None:
-        """A machine that the lab could not reach any more is gone, whatever killed it: an event of the environment."""
-        for name, recorded in step.status.items():
-            if recorded == "unreachable" and self.cluster.nodes[name].running:
-                self.cluster.crash(name)
 
     def _lab(self, step: LabAction) -> None:
         action = step.action

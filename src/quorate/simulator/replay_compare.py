@@ -28,7 +28,7 @@ class Progress:
         peer = cast("int", connection["peer-node-id"])
         devices = cast("list[dict[str, Json]]", connection["peer_devices"])
         known = self.open.setdefault(node, set())
-        if any(device["replication-state"] not in _QUIET for device in devices):
+        if any(d["replication-state"] not in _QUIET or d["resync-suspended"] != "no" for d in devices):
             known.add(peer)
         elif all(not device["out-of-sync"] for device in devices):
             known.discard(peer)

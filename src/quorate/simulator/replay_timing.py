@@ -10,7 +10,7 @@ from typing import Final
 from quorate.simulator.model import Connection
 from quorate.simulator.scheduler import SimulatedTime
 from quorate.simulator.timing import DefaultTiming
-from quorate.simulator.transcript import Transcript
+from quorate.simulator.transcript import Command, Transcript
 
 _CHANGE: Final = re.compile(r"change connection .*peer-node-id:(\d+) .*connection:(\w+)")
 _PATH: Final = re.compile(r"change path .*peer-node-id:(\d+) .*established:yes")
@@ -60,6 +60,23 @@ class RecordedTiming:
             if moment > now and peer == peer_id and state in states:
                 return moment - now if moment - now < _WINDOW else None
         return None
+
+
+def last_signs_of_life(transcript: Transcript) -> dict[int, list[str]]:
+    """By step: the machines that are gone after it; what killed them is an event of the environment.
+
+    A command whose own snapshot misses the machine may be what killed it, so it still ran with it.
+    """
+    found: dict[int, list[str]] = {}
+    alive: dict[str, int] = {}
+    for step in transcript.steps:
+        for node, recorded in step.status.items():
+            if recorded == "unreachable" and node in alive:
+                last = alive.pop(node)
+                found.setdefault(step.index if isinstance(step, Command) else last, []).append(node)
+            elif not isinstance(recorded, str):
+                alive[node] = step.index
+    return found
 
 
 def recorded_moments(transcript: Transcript) -> dict[str, tuple[tuple[float, int, str], ...]]:

@@ -21,6 +21,8 @@ from quorate.simulator.transactions import Directory, Member
 
 STEP: Final = 0.1
 _EXCHANGE: Final = 0.05
+_GIVING: Final = SYNC_SOURCES | {Replication.ESTABLISHED}
+"""A further source of an invalidated disk answers while it still shows Established (S3 #62, S3b #47)."""
 
 
 @dataclass(slots=True)
@@ -115,6 +117,13 @@ class Resync:
 
         self.running[id(target)] = self.scheduler.call_later(STEP, run)
 
+    def go_on(self, target: PeerVolume) -> None:
+        """A source took over from another: what is left is due anew."""
+        if target.replication is Replication.SYNC_TARGET and id(target) not in self.running:
+            target.sync_total = len(target.out_of_sync) if target.out_of_sync is not None else 0
+            target.sync_ends = self.scheduler.time() + self.duration(target)
+            self.step(target)
+
     def configured_duration(self, target: PeerVolume) -> float:
         """Seconds at the fixed rate without a controller, else at what the controller may use."""
         options = target.options
@@ -133,7 +142,7 @@ class Resync:
         source, dirty = self.mirror(target), target.out_of_sync
         if not self._alive(target) or source is None or dirty is None:
             return
-        if target.replication is not Replication.SYNC_TARGET or source.replication not in SYNC_SOURCES:
+        if target.replication is not Replication.SYNC_TARGET or source.replication not in _GIVING:
             return
         backing, origin = target.volume.backing, source.volume.backing
         if backing is None or origin is None:
@@ -146,7 +155,8 @@ class Resync:
                     backing.device.write(block, value)
                 if source.out_of_sync is not None:
                     source.out_of_sync.discard(start, end)
-                self._clear_waiting(target, start, end)
+                if source.replication in SYNC_SOURCES:  # only a source by agreement tells the others (S3b #49)
+                    self._clear_waiting(target, start, end)
                 # What a target copies is new to every peer that is away (S5 #59: 2304 of 8192 KiB copied, so marked).
                 absent = [p for p in target.volume.peers() if p.replication is Replication.OFF]
                 generations.mark(target.volume, start, end, absent)
@@ -161,7 +171,7 @@ class Resync:
     def _finish_if_running(self, target: PeerVolume, source: PeerVolume) -> None:
         if not self._alive(target, source):
             return
-        running = target.replication is Replication.SYNC_TARGET and source.replication in SYNC_SOURCES
+        running = target.replication is Replication.SYNC_TARGET and source.replication in _GIVING
         if running and not target.out_of_sync:
             self.finish(target, source)
         else:
@@ -258,7 +268,8 @@ class Resync:
             if end.replication in SYNC_SOURCES or (ended and end.replication is Replication.WF_BITMAP_S):
                 self._put(end, "replication", Replication.ESTABLISHED, "resync-finished")
                 generations.clear_towards(end.volume, end)
-            self._put_many(end, {"disk": target.volume.disk, "paused_by_peer": False}, "peer-state")
+            held = other.paused_by_user or other.paused_by_dependency
+            self._put_many(end, {"disk": target.volume.disk, "paused_by_peer": held}, "peer-state")
 
     def _alive(self, *peers: PeerVolume) -> bool:
         """Timers outlive machines: nothing happens on behalf of a node that is down."""

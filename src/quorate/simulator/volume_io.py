@@ -184,7 +184,9 @@ class DeviceIo:
         missed = self._replicate(volume, start, request.values)
         self._mark(volume, start, end, missed)
         volume.written += len(request.values) * _KIB if volume.backing is not None else 0
-        volume.log_writes += 1 if volume.backing is not None and not volume.log_writes else 0
+        if volume.backing is not None:
+            volume.log_writes = volume.log_writes or 1
+            volume.backing.metadata.log(start, end)
         self.ledger_of(volume).note(volume.number, start, request.values)
         request.finish(None)
 
@@ -248,6 +250,7 @@ class DeviceIo:
             other.received += len(values) * _KIB
             other.volume.written += len(values) * _KIB
             other.volume.log_writes = other.volume.log_writes or 1
+            other.volume.backing.metadata.log(start, start + len(values))
         return missed
 
     def _mark(self, volume: Volume, start: int, end: int, missed: list[PeerVolume]) -> None:
