@@ -293,8 +293,16 @@ class _Run:
             promised_after=_promised(after),
             bytes_to_copy=sum(self.copied.values()),
             nodes=_placements(before, after),
-            notes=self.original.notes,
+            notes=(*self.original.notes, *self._class_note()),
         )
+
+    def _class_note(self) -> tuple[str, ...]:
+        """Where the layout of a volume of a class is changed."""
+        spec = self.original.volume.spec
+        if spec.configuration_mode != "Auto" or (self.edit.ftt is None and self.edit.gmdr is None):
+            return ()
+        where = f"class {spec.replicated_storage_class_name}"
+        return (f"the layout comes from {where}: change it there, or use `quorate volume set-layout --manual`",)
 
 
 def _promised(volume: ReplicatedVolume) -> Level:
