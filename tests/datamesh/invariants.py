@@ -8,118 +8,27 @@ give them. `Observation` carries what a check may use; `history` maps every publ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from quorate.api.common import MESSAGE_LIMIT, DiskState
 from quorate.api.replicated_volume import (
-    Datamesh,
-    DatameshMember,
-    DatameshTransition,
     MemberType,
-    ReplicatedVolumeStatus,
-    StepStatus,
     TransitionGroup,
     TransitionType,
 )
 from quorate.datamesh import members
-from quorate.datamesh.context import agent_is_ready
-from quorate.datamesh.contract import PassResult
-from quorate.datamesh.layout import Layout, majority
-from quorate.datamesh.members import id_of
-from quorate.datamesh.tracker import changes_tie_breaker, slot_of
-from quorate.verification.perfect_cluster import Cluster
-
-VOTING_GROUPS = (TransitionGroup.VOTING_MEMBERSHIP, TransitionGroup.QUORUM, TransitionGroup.EMERGENCY)
-
-
-@dataclass(frozen=True)
-class Observation:
-    """One pass."""
-
-    cluster: Cluster
-    """The inputs."""
-    result: PassResult
-    history: dict[int, Datamesh]
-    """Every revision published so far, this pass included."""
-    blank: frozenset[str] = frozenset()
-    """Replicas whose node was proven down and has not answered since: whatever it boots with comes from the newest status."""
-
-    @property
-    def before(self) -> ReplicatedVolumeStatus:
-        return self.cluster.volume.status
-
-    @property
-    def after(self) -> ReplicatedVolumeStatus:
-        return self.result.status
-
-    @property
-    def layout(self) -> Layout:
-        configuration = self.before.configuration
-        assert configuration is not None
-        return Layout(configuration.failures_to_tolerate, configuration.guaranteed_minimum_data_redundancy)
-
-    def new_transitions(self) -> list[DatameshTransition]:
-        keys = [(t.type, t.plan_id, t.replica_name) for t in self.before.datamesh_transitions]
-        return [t for t in self.after.datamesh_transitions if (t.type, t.plan_id, t.replica_name) not in keys]
-
-    def emergency_subjects(self) -> list[str]:
-        both = (*self.before.datamesh_transitions, *self.after.datamesh_transitions)
-        return [t.replica_name for t in both if t.group == TransitionGroup.EMERGENCY]
-
-    def fenced(self, name: str) -> bool:
-        """Whether a member cannot run: fencing evidence and nobody reaches it."""
-        member = by_name(self.before.datamesh).get(name) or by_name(self.after.datamesh).get(name)
-        if name in self.blank:
-            return True
-        return member is not None and member.node_name in self.cluster.fenced and not self.reached(name)
-
-    def taken_back(self, name: str) -> bool:
-        """Whether a join is being taken back: nothing is lost that anybody counted on."""
-        both = (*self.before.datamesh_transitions, *self.after.datamesh_transitions)
-        return any(t.reverting and t.replica_name == name for t in both)
-
-    def sees_somebody(self, name: str) -> bool:
-        return any(
-            rvr.metadata.name == name
-            and agent_is_ready(rvr)
-            and any(peer.connection_state == "Connected" for peer in rvr.status.peers)
-            for rvr in self.cluster.replicas
-        )
-
-    def reached(self, name: str) -> bool:
-        return any(
-            peer.name == name and peer.connection_state == "Connected"
-            for rvr in self.cluster.replicas
-            if agent_is_ready(rvr)
-            for peer in rvr.status.peers
-        )
-
-    def copies(self, without: str = "") -> int:
-        """UpToDate voters that fresh agents report, other than one."""
-        diskful = [m.name for m in self.before.datamesh.members if m.type == MemberType.DISKFUL and m.name != without]
-        return sum(
-            rvr.metadata.name in diskful
-            and agent_is_ready(rvr)
-            and rvr.status.backing_volume is not None
-            and rvr.status.backing_volume.state == DiskState.UP_TO_DATE
-            for rvr in self.cluster.replicas
-        )
-
-
-def by_name(datamesh: Datamesh) -> dict[str, DatameshMember]:
-    return {member.name: member for member in datamesh.members}
-
-
-def voters(datamesh: Datamesh) -> frozenset[str]:
-    return frozenset(member.name for member in datamesh.members if members.is_voter(member.type))
-
-
-def breakers(datamesh: Datamesh) -> frozenset[str]:
-    return frozenset(member.name for member in datamesh.members if member.type == MemberType.TIE_BREAKER)
-
-
-def changed_voters(o: Observation) -> frozenset[str]:
-    return voters(o.before.datamesh) ^ voters(o.after.datamesh)
+from quorate.datamesh.layout import majority
+from quorate.datamesh.tracker import changes_tie_breaker
+from tests.datamesh.invariants_attachment import s28, s29, s30, s31, s33, s34, s36, s37
+from tests.datamesh.invariants_engine import e1, e2, e3, e7, e11, e12, e14, e15
+from tests.datamesh.observation import (
+    VOTING_GROUPS,
+    Observation,
+    breakers,
+    by_name,
+    changed_voters,
+    is_copy,
+    voters,
+    was_copy,
+)
 
 
 def s1(o: Observation) -> None:
@@ -265,17 +174,6 @@ def s15_s16(o: Observation) -> None:
         )
 
 
-def is_copy(o: Observation, name: str) -> bool:
-    return o.copies() > o.copies(name)
-
-
-def was_copy(o: Observation, name: str) -> bool:
-    """Whether a D∅ ever held data: it was D in some revision."""
-    return any(
-        by_name(d).get(name) is not None and by_name(d)[name].type == MemberType.DISKFUL for d in o.history.values()
-    )
-
-
 def s17(o: Observation) -> None:
     """Volume groups are set on D and D∅ and empty on TB and A."""
     for member in o.after.datamesh.members:
@@ -365,92 +263,6 @@ def s24_s25(o: Observation) -> None:
             assert breakers(new) or joined, f"S25: {count} voters without tie-breaker"
 
 
-def potentially_attached(status: ReplicatedVolumeStatus) -> frozenset[str]:
-    attached = {member.name for member in status.datamesh.members if member.attached}
-    moving = {
-        t.replica_name for t in status.datamesh_transitions if t.type in (TransitionType.ATTACH, TransitionType.DETACH)
-    }
-    return frozenset(attached | moving)
-
-
-def toggles(status: ReplicatedVolumeStatus) -> list[DatameshTransition]:
-    types = (TransitionType.ENABLE_MULTIATTACH, TransitionType.DISABLE_MULTIATTACH)
-    return [t for t in status.datamesh_transitions if t.type in types]
-
-
-def new_attaches(o: Observation) -> list[str]:
-    return [t.replica_name for t in o.new_transitions() if t.type == TransitionType.ATTACH]
-
-
-def s28(o: Observation) -> None:
-    """A second Attach starts only when multiattach is on and confirmed."""
-    for name in new_attaches(o):
-        if potentially_attached(o.after) - {name}:
-            assert o.after.datamesh.multiattach, f"S28: {name}"
-            assert not toggles(o.after), f"S28: {name}"
-
-
-def s29(o: Observation) -> None:
-    """Multiattach goes off only while at most one member may be attached."""
-    if o.before.datamesh.multiattach and not o.after.datamesh.multiattach:
-        assert len(potentially_attached(o.after)) <= 1, "S29"
-
-
-def s30(o: Observation) -> None:
-    """At most one multiattach toggle."""
-    assert len(toggles(o.after)) <= 1, "S30"
-
-
-def s31(o: Observation) -> None:
-    """New attachments respect the slots; lowering the limit detaches nobody."""
-    if new_attaches(o):
-        assert len(potentially_attached(o.after)) <= o.cluster.volume.spec.max_attachments, "S31"
-
-
-def s33(o: Observation) -> None:
-    """No Attach on a deleting volume, a replica that is not Ready, or one whose membership changes."""
-    for name in new_attaches(o):
-        assert not o.cluster.volume.metadata.deletion_timestamp, "S33: deleting"
-        rvr = next((r for r in o.cluster.replicas if r.metadata.name == name), None)
-        assert rvr is not None, "S33: no replica"
-        assert any(c.type == "Ready" and c.status == "True" for c in rvr.status.conditions), "S33: not Ready"
-        membership = [
-            t for t in o.after.datamesh_transitions if t.replica_name == name and t.type != TransitionType.ATTACH
-        ]
-        assert not membership, f"S33: {membership}"
-
-
-def s34(o: Observation) -> None:
-    """Detach does not start while the device is in use."""
-    for transition in o.new_transitions():
-        if transition.type == TransitionType.DETACH:
-            rvr = next((r for r in o.cluster.replicas if r.metadata.name == transition.replica_name), None)
-            assert rvr is None or rvr.status.attachment is None or not rvr.status.attachment.in_use, "S34"
-
-
-def s36(o: Observation) -> None:
-    """A member is removed only when it is not attached and has no attachment transition."""
-    old, new = by_name(o.before.datamesh), by_name(o.after.datamesh)
-    for name in sorted(old.keys() - new.keys()):
-        if old[name].attached:
-            assert name in o.emergency_subjects(), f"S36: {name} attached"
-        assert not any(
-            t.replica_name == name and t.type in (TransitionType.ATTACH, TransitionType.DETACH)
-            for t in o.after.datamesh_transitions
-        ), f"S36: {name} in transition"
-
-
-def s37(o: Observation) -> None:
-    """An attached node that is wanted keeps its attachment."""
-    wanted = [rva.spec.node_name for rva in o.cluster.attachments if not rva.metadata.deletion_timestamp]
-    new = by_name(o.after.datamesh)
-    for member in o.before.datamesh.members:
-        kept = member.name in new and new[member.name].attached
-        if member.attached and member.node_name in wanted and member.name not in o.emergency_subjects():
-            forced = not any(r.metadata.name == member.name for r in o.cluster.replicas) or o.fenced(member.name)
-            assert kept or forced, f"S37: {member.name}"
-
-
 def s39(o: Observation) -> None:
     """Emergencies start only on members that no fresh agent reports connected."""
     for transition in o.new_transitions():
@@ -479,94 +291,6 @@ def s43(o: Observation) -> None:
             assert all(address in reported.get(member.name, ()) for address in member.addresses), f"S43: {member.name}"
 
 
-def e1(o: Observation) -> None:
-    """The revision never falls, and moves exactly when the datamesh does (zones aside)."""
-    assert o.after.datamesh_revision >= o.before.datamesh_revision, "E1"
-
-
-def e2(o: Observation) -> None:
-    """Exactly one Active step; Completed before it, Pending after it; revisions do not decrease."""
-    for transition in o.after.datamesh_transitions:
-        states = [step.status for step in transition.steps]
-        active = states.index(StepStatus.ACTIVE)
-        assert states.count(StepStatus.ACTIVE) == 1, f"E2: {states}"
-        assert all(state == StepStatus.COMPLETED for state in states[:active]), f"E2: {states}"
-        assert all(state == StepStatus.PENDING for state in states[active + 1 :]), f"E2: {states}"
-        revisions = [step.datamesh_revision for step in transition.steps[: active + 1]]
-        assert revisions == sorted(revisions), f"E2: {revisions}"
-        assert transition.steps[active].datamesh_revision <= o.after.datamesh_revision, "E2"
-
-
-def e3(o: Observation) -> None:
-    """No two transitions share a replica's slot."""
-    slots = [(t.replica_name, slot_of(t)) for t in o.after.datamesh_transitions if t.replica_name]
-    assert len(slots) == len(set(slots)), f"E3: {slots}"
-
-
-def e7(o: Observation) -> None:
-    """A transition that ends before its last step has reached its goal, or has a successor in the same pass."""
-    after = {(t.type, t.plan_id, t.replica_name) for t in o.after.datamesh_transitions}
-    for transition in o.before.datamesh_transitions:
-        gone = (transition.type, transition.plan_id, transition.replica_name) not in after
-        if gone and any(step.status == StepStatus.PENDING for step in transition.steps):
-            assert o.new_transitions() or _reached_goal(o, transition), (
-                f"E7: {transition.plan_id} of {transition.replica_name} vanished"
-            )
-
-
-def _reached_goal(o: Observation, transition: DatameshTransition) -> bool:
-    member = by_name(o.after.datamesh).get(transition.replica_name)
-    match transition.type:
-        case TransitionType.CHANGE_QUORUM:
-            return o.after.datamesh.quorum == majority(len(voters(o.after.datamesh)))
-        case TransitionType.REMOVE_REPLICA | TransitionType.FORCE_REMOVE_REPLICA:
-            return member is None
-        case _:
-            wanted = transition.replica_type or transition.to_replica_type
-            return member is not None and member.type == wanted
-
-
-def e11(o: Observation) -> None:
-    """All texts fit, and every node with attachments has reason and message."""
-    for transition in o.after.datamesh_transitions:
-        assert all(len(step.message) <= MESSAGE_LIMIT for step in transition.steps), "E11"
-        assert len(transition.message) <= MESSAGE_LIMIT, "E11"
-    assert all(len(request.message) <= MESSAGE_LIMIT for request in o.after.datamesh_replica_requests), "E11"
-    told = {node.node_name: node for node in o.result.attachments}
-    for rva in o.cluster.attachments:
-        node = told.get(rva.spec.node_name)
-        assert node is not None, f"E11: {rva.spec.node_name}"
-        assert node.reason, f"E11: {rva.spec.node_name}"
-        assert node.message, f"E11: {rva.spec.node_name}"
-        assert len(node.message) <= MESSAGE_LIMIT, "E11"
-
-
-def e12(o: Observation) -> None:
-    """A volume that is being deleted gets no new member and no new attachment."""
-    if o.cluster.volume.metadata.deletion_timestamp:
-        types = [t.type for t in o.new_transitions()]
-        assert TransitionType.ADD_REPLICA not in types, "E12"
-        assert TransitionType.ATTACH not in types, "E12"
-
-
-def e14(o: Observation) -> None:
-    """A liminal member has a membership transition of its own."""
-    running = [
-        t.replica_name
-        for t in o.after.datamesh_transitions
-        if t.type not in (TransitionType.ATTACH, TransitionType.DETACH)
-    ]
-    for member in o.after.datamesh.members:
-        assert not members.is_liminal(member.type) or member.name in running, f"E14: {member.name}"
-
-
-def e15(o: Observation) -> None:
-    """A transition that will attach a disk carries its volume group."""
-    for transition in o.after.datamesh_transitions:
-        if transition.type == TransitionType.ADD_REPLICA and transition.replica_type == MemberType.DISKFUL:
-            assert transition.lvm_volume_group_name, "E15"
-
-
 CHECKS: tuple[Callable[[Observation], None], ...] = (
     s1, s2, s3, s4, s5, s8, s8_groups, s10, s12, s13, s14, s15_s16, s17, s18, s19, s20, s21, s22, s24_s25, s28, s29, s30,
     s31, s33, s34, s36, s37, s39, s40, s43, e1, e2, e3, e7, e11, e12, e14, e15,
@@ -577,7 +301,3 @@ CHECKS: tuple[Callable[[Observation], None], ...] = (
 def check_all(observation: Observation) -> None:
     for check in CHECKS:
         check(observation)
-
-
-def id_set(names: frozenset[str]) -> list[int]:
-    return sorted(id_of(name) for name in names)

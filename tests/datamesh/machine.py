@@ -40,7 +40,8 @@ from tests.datamesh.builders import (
     with_status,
     without_object,
 )
-from tests.datamesh.invariants import Observation, check_all
+from tests.datamesh.invariants import check_all
+from tests.datamesh.observation import Observation
 
 NODES = 6
 MAX_DEAD = 2

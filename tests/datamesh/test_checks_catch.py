@@ -38,7 +38,8 @@ from tests.datamesh.builders import (
     requesting,
     with_status,
 )
-from tests.datamesh.invariants import Observation, check_all
+from tests.datamesh.invariants import check_all
+from tests.datamesh.observation import Observation
 
 
 def plain(context: Context) -> Staging:

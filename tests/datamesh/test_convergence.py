@@ -42,7 +42,8 @@ from tests.datamesh.builders import (
     with_status,
     without_object,
 )
-from tests.datamesh.invariants import Observation, check_all
+from tests.datamesh.invariants import check_all
+from tests.datamesh.observation import Observation
 
 PAIRS = list(permutations(ALL_LAYOUTS, 2))
 

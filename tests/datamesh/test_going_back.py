@@ -34,7 +34,8 @@ from tests.datamesh.builders import (
     staged,
     transition,
 )
-from tests.datamesh.invariants import Observation, check_all
+from tests.datamesh.invariants import check_all
+from tests.datamesh.observation import Observation
 from tests.datamesh.test_convergence import assert_is
 
 PAIRS = list(permutations(ALL_LAYOUTS, 2))
