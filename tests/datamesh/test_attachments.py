@@ -286,6 +286,13 @@ def test_detach_needs_neither_ready_nor_fresh_agent() -> None:
     assert transition(cluster, TransitionType.DETACH, 0) is not None
 
 
+def test_a_restarting_agent_of_a_lone_replica_is_no_dead_node() -> None:
+    alone = run(with_attachment(form(ONE), "node-0"))[0]
+    cluster = passed(silent(without_attachment(alone, "node-0"), 0))
+    found = transition(cluster, TransitionType.DETACH, 0)
+    assert found is not None, "nobody else is there to say that it is unreachable, so it is asked to detach"
+
+
 def test_detach_is_confirmed_by_revision_zero() -> None:
     cluster = passed(without_attachment(attached(), "node-0"))
     assert transition(cluster, TransitionType.DETACH, 0) is not None
