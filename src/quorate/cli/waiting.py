@@ -40,7 +40,9 @@ async def wait_for(
         if reached(view):
             return True, "", view
         found = view.volume(volume)
-        explanation = explained(view) if explained is not None else (explain_volume(view, found, briefly=True) if found else None)
+        explanation = (
+            explained(view) if explained is not None else (explain_volume(view, found, briefly=True) if found else None)
+        )
         return False, _now(explanation) if explanation is not None else "", view
 
     return await _wait(look, what, seconds)
