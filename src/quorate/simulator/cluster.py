@@ -229,6 +229,8 @@ class Cluster:
     def _react(self, kernel: Kernel, change: Change) -> None:
         for feed in self._feeds.get(kernel.node, ()):
             feed.offer(change)
+        if change.old(change.resource, "suspended_quorum") is True and not change.resource.suspended_quorum:
+            self.io.begin_generations(kernel, change.resource)
         for volume in change.resource.volumes.values() if not self.links.meeting else ():
             self.io.resume(kernel, volume)
         if any(isinstance(target, Volume) and name in _TOLD for target, name, _, _ in change.differences()):

@@ -62,11 +62,45 @@ differ in these counters themselves, S3b)."""
 
 
 class Deliberate(NamedTuple):
+    """One recorded outcome, over the steps that show it, on all nodes or on the named ones."""
+
     scenario: str
-    step: int
+    first: int
+    last: int
+    nodes: tuple[str, ...]
     recorded: str
     reason: str
 
+    def covers(self, scenario: str, step: int, what: str) -> bool:
+        concerned = not self.nodes or any(f": {node}" in what for node in self.nodes)
+        return self.scenario == scenario and self.first <= step <= self.last and concerned
 
-DELIBERATE: Final[tuple[Deliberate, ...]] = ()
+
+DELIBERATE: Final = (
+    Deliberate(
+        "S12b",
+        49,
+        71,
+        (),
+        "an attach hung, its disk stayed Negotiating and both peers in WFBitMapS until the links were cut",
+        "a bug of 9.3.2 that the recordings list as seen once and not reproduced; every other attach ends",
+    ),
+    Deliberate(
+        "S3b",
+        93,
+        106,
+        ("n1",),
+        "the chosen source of an invalidation never learned of it; then the invalidated machine vanished",
+        "listed as seen once, cause unknown; the same command alone behaves as modelled (S3c)",
+    ),
+    Deliberate(
+        "X7",
+        49,
+        76,
+        ("n1", "n2"),
+        "64 KiB stay out of sync on an UpToDate disk after the first of two returning peers released a suspended write",
+        "a bug of 9.3.2 (README, seen once): the block is missing on a disk that says UpToDate. The simulator promises "
+        "that an UpToDate disk holds every acknowledged write, so it does not lose one",
+    ),
+)
 """Filled only after a mismatch was understood; an entry is not a way to make a number look better."""

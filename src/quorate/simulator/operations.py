@@ -239,14 +239,25 @@ class Operations:
             for connection in resource.connected():
                 end = self.directory.other_end(connection)
                 if end is not None:
-                    change = Change(end[0].resource, "peer-state", forced=True)
-                    for number, peer in end[1].peer_volumes.items():
-                        if number in resource.volumes:
-                            learn_state(change, peer, resource.volumes[number])
-                    # Only a node without a disk votes by what its peers say of their quorum (Q7); a Primary with a
-                    # disk does not re-evaluate because of a mere message (X7 #77).
-                    diskless = any(volume.backing is None for volume in end[0].resource.volumes.values())
-                    end[0].kernel.commit(change, recalculate=diskless)
+                    self._hear(end[0], end[1], resource)
+
+    def _hear(self, listener: Member, link: Connection, speaker: Resource) -> None:
+        """A state message; a Primary that would lose quorum or data by it cuts the speaker off instead (S17, S19)."""
+        primary = listener.resource.role is Role.PRIMARY
+        change = Change(listener.resource, "peer-state", forced=not primary)
+        for number, peer in link.peer_volumes.items():
+            if number in speaker.volumes:
+                learn_state(change, peer, speaker.volumes[number])
+        # Only a node without a disk votes by what its peers say of their quorum (Q7); a Primary with a
+        # disk does not re-evaluate because of a mere message (X7 #77).
+        diskless = any(volume.backing is None for volume in listener.resource.volumes.values())
+        try:
+            listener.kernel.commit(change, recalculate=diskless)
+        except Refusal:
+            self._stand_alone(listener.kernel, link, "", forced=True)
+            end = self.directory.other_end(link)
+            if end is not None and end[1].link is Link.CONNECTED:
+                self.links.lose(end[1], Link.NETWORK_FAILURE)
 
     def _stand_alone(self, kernel: Kernel, connection: Connection, tag: str, *, forced: bool) -> None:
         for link in (Link.DISCONNECTING, Link.STAND_ALONE):

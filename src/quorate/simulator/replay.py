@@ -57,7 +57,7 @@ class Report:
         self.compared += 1
         if equal:
             self.matched += 1
-        elif any(entry.scenario == self.scenario and entry.step == step for entry in DELIBERATE):
+        elif any(entry.covers(self.scenario, step, what) for entry in DELIBERATE):
             self.deliberate += 1
         else:
             self.mismatches.append(Mismatch(step, what, recorded, simulated))

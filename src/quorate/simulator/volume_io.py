@@ -190,6 +190,12 @@ class DeviceIo:
         self.ledger_of(volume).note(volume.number, start, request.values)
         request.finish(None)
 
+    def begin_generations(self, kernel: Kernel, resource: Resource) -> None:
+        """A Primary that gets its quorum back starts the pending generation before it resumes (S17: quorum -> uuid)."""
+        if resource.role is Role.PRIMARY and not resource.suspended:
+            for volume in resource.volumes.values():
+                self._begin_generation(kernel, volume)
+
     def _begin_generation(self, kernel: Kernel, volume: Volume) -> None:
         """U4: the first write after a promotion or a loss starts a generation that connected peers adopt."""
         if not volume.new_generation:
