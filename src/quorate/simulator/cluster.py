@@ -229,7 +229,8 @@ class Cluster:
     def _react(self, kernel: Kernel, change: Change) -> None:
         for feed in self._feeds.get(kernel.node, ()):
             feed.offer(change)
-        if change.old(change.resource, "suspended_quorum") is True and not change.resource.suspended_quorum:
+        regained = change.old(change.resource, "suspended_quorum") is True and not change.resource.suspended_quorum
+        if regained and not self.links.meeting:
             self.io.begin_generations(kernel, change.resource)
         for volume in change.resource.volumes.values() if not self.links.meeting else ():
             self.io.resume(kernel, volume)
