@@ -39,6 +39,21 @@ class Node(NamedTuple):
     """Peers recorded as outdated while not connected."""
 
 
+def with_quorum(node: Node, quorum: bool, tied: bool) -> Node:
+    """The node with another flag; the most frequent change, so it is spelled out."""
+    return Node(
+        node.configuration,
+        node.up,
+        node.store,
+        node.current,
+        node.informed,
+        quorum,
+        tied,
+        node.primary,
+        node.outdated_peers,
+    )
+
+
 class Cluster(NamedTuple):
     """All kernels, and the links that are established; `links[i]` is a mask."""
 
@@ -81,13 +96,13 @@ def groups_of(links: tuple[int, ...]) -> tuple[int, ...]:
 class Bench:
     """One event at work on a cluster."""
 
-    __slots__ = ("bare", "disks", "links", "nodes", "quorate", "up_to_date")
+    __slots__ = ("bare", "disks", "links", "nodes", "quorate", "tied", "up_to_date")
 
     def __init__(self, nodes: tuple[Node, ...], links: tuple[int, ...]) -> None:
         self.nodes = list(nodes)
         self.links = list(links)
         self.disks = [disk_of(node) for node in nodes]
-        self.up_to_date = self.bare = self.quorate = 0
+        self.up_to_date = self.bare = self.quorate = self.tied = 0
         for i, node in enumerate(nodes):
             disk = self.disks[i]
             if disk == UP_TO_DATE:
@@ -96,6 +111,8 @@ class Bench:
                 self.bare |= 1 << i
             if node.quorum:
                 self.quorate |= 1 << i
+                if node.tied:
+                    self.tied |= 1 << i
 
     def put(self, i: int, node: Node) -> None:
         """Replace a node."""
@@ -105,6 +122,7 @@ class Bench:
         self.up_to_date = self.up_to_date | bit if disk == UP_TO_DATE else self.up_to_date & ~bit
         self.bare = self.bare | bit if disk == NO_STORE else self.bare & ~bit
         self.quorate = self.quorate | bit if node.quorum else self.quorate & ~bit
+        self.tied = self.tied | bit if node.tied else self.tied & ~bit
 
     def store(self, i: int, store: int) -> None:
         """Another state of the data on a node."""

@@ -65,9 +65,20 @@ class PublishedTable:
         self.features = features
         self.entries: list[Published] = []
         self._numbers: dict[ReplicatedVolumeStatus, int] = {}
+        self._ranked: dict[tuple[int, tuple[int, ...]], tuple[ReplicatedVolumeStatus, tuple[int, tuple[int, ...]]]] = {}
 
     def number(self, status: ReplicatedVolumeStatus, revisions: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         """The number of a status, and the nodes' revisions in its ranks."""
+        key = (id(status), revisions)
+        known = self._ranked.get(key)
+        if known is not None:
+            return known[1]
+        result = self._rank(status, revisions)
+        # The status is kept with its entry, so that its identity stays its own.
+        self._ranked[key] = (status, result)
+        return result
+
+    def _rank(self, status: ReplicatedVolumeStatus, revisions: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         ranks = _ranks(status, revisions)
         plain = _plain(status, ranks)
         found = self._numbers.get(plain)

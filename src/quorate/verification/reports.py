@@ -27,15 +27,15 @@ from quorate.api.replicated_volume_replica import (
     ReplicaType,
 )
 from quorate.api.value import replace
-from quorate.verification.cluster import Cluster, disk_of
+from quorate.verification.cluster import INCONSISTENT, NO_STORE, UP_TO_DATE, bits, disk_of
 from quorate.verification.configuration import ACCESS, DISKFUL, GONE, LIMINAL, TIE_BREAKER
-from quorate.verification.kernel import Kernels
 from quorate.verification.perfect_cluster import GROUP, NETWORK, VOLUME, address_of
-from quorate.verification.published import Published
+from quorate.verification.world import Target, Worlds
 
 NO_OBJECT: Final = 0
 _TYPES: Final[dict[int, ReplicaType]] = {DISKFUL: "Diskful", TIE_BREAKER: "TieBreaker", ACCESS: "Access"}
 _DISKS: Final = ("", DiskState.INCONSISTENT, DiskState.OUTDATED, DiskState.UP_TO_DATE, "")
+_SHOWN: Final = (NO_STORE, INCONSISTENT, INCONSISTENT, UP_TO_DATE, NO_STORE)
 _RESOLVED: Final = {DISKFUL: DISKFUL, LIMINAL: DISKFUL, TIE_BREAKER: TIE_BREAKER, ACCESS: ACCESS}
 _SIZE: Final = Quantity.of(1 << 31)
 _LATER: Final = "2001-09-09T01:46:41Z"
@@ -49,49 +49,60 @@ class ReplicaObject(NamedTuple):
     force_leave: bool = False
 
 
+class Seen(NamedTuple):
+    """What an agent can read on its node, its peers as (node, connected, disk).
+
+    Of a peer's disk the engine asks only whether it is UpToDate, so Outdated is reported as Inconsistent.
+    """
+
+    kind: int
+    disk: int
+    quorum: bool
+    primary: bool
+    enforced: bool
+    peers: tuple[tuple[int, bool, int], ...]
+
+
 class Reports:
     """Builds replica objects and remembers them."""
 
-    def __init__(self, kernels: Kernels) -> None:
-        self._kernels = kernels
+    def __init__(self, worlds: Worlds) -> None:
+        self._worlds = worlds
+        self._seen: dict[tuple[int, int], tuple[int, Seen]] = {}
+        self._numbers: dict[tuple[int, Seen], int] = {}
         self._memory: dict[tuple[object, ...], ReplicatedVolumeReplica] = {}
 
     def of(
-        self,
-        cluster: Cluster,
-        i: int,
-        replica: ReplicaObject,
-        revision: int,
-        published: Published,
-        *,
-        silent: bool,
+        self, number: int, i: int, replica: ReplicaObject, revision: int, target: Target, *, silent: bool
     ) -> ReplicatedVolumeReplica:
-        """The replica object of node i."""
-        node = cluster.nodes[i]
-        target = published.targets[i]
-        member = target.configuration.kind
-        if not node.up or silent:
-            key: tuple[object, ...] = (i, replica, revision, member)
+        """The replica object of node i in a cluster."""
+        if silent or not self._worlds.clusters[number].nodes[i].up:
+            key: tuple[object, ...] = (i, replica, revision, target.configuration.kind)
             found = self._memory.get(key)
             if found is None:
-                found = self._memory[key] = _silent(i, replica, revision, member)
+                found = self._memory[key] = _silent(i, replica, revision, target.configuration.kind)
             return found
+        known = self._seen.get((number, i))
+        if known is None:
+            known = self._seen[number, i] = self._look(number, i)
+        node, member = self._worlds.clusters[number].nodes[i], target.configuration.kind
         applied = node.configuration == target.configuration and node.primary == target.primary
-        peers = tuple(
-            (j, bool(cluster.links[i] >> j & 1), disk_of(cluster.nodes[j]))
-            for j in range(len(cluster.nodes))
-            if node.configuration.peers >> j & 1
-        )
-        enforced = self._kernels.enforced(cluster, i)
-        key = (i, replica, revision, member, node.configuration.kind, disk_of(node), node.quorum, node.primary)
-        key = (*key, applied, enforced, tuple((j, up, disk if up else -1) for j, up, disk in peers))
+        key = (known[0], replica, revision, member, applied)
         found = self._memory.get(key)
         if found is None:
-            status = _spoken(node.configuration.kind, disk_of(node), peers, revision)
-            status = _with_conditions(status, node.quorum, member, applied=applied, enforced=enforced)
-            status = _with_attachment(status, i, attached=node.primary)
-            found = self._memory[key] = _object(i, replica, status, revision, member)
+            found = self._memory[key] = _spoken(i, replica, revision, member, known[1], applied=applied)
         return found
+
+    def _look(self, number: int, i: int) -> tuple[int, Seen]:
+        cluster = self._worlds.clusters[number]
+        node, links = cluster.nodes[i], cluster.links[i]
+        peers = tuple(
+            (j, bool(links >> j & 1), _SHOWN[disk_of(cluster.nodes[j])] if links >> j & 1 else NO_STORE)
+            for j in bits(node.configuration.peers)
+        )
+        enforced = self._worlds.kernels.enforced(cluster, i)
+        seen = Seen(node.configuration.kind, _SHOWN[disk_of(node)], node.quorum, node.primary, enforced, peers)
+        return self._numbers.setdefault((i, seen), len(self._numbers)), seen
 
 
 def _object(
@@ -146,15 +157,22 @@ def _silent(i: int, replica: ReplicaObject, revision: int, member: int) -> Repli
 
 
 def _spoken(
-    kind: int, disk: int, peers: tuple[tuple[int, bool, int], ...], revision: int
-) -> ReplicatedVolumeReplicaStatus:
-    backing = BackingVolume(size=_SIZE, state=_DISKS[disk], lvm_volume_group_name=GROUP) if kind in (1, 2) else None
-    return ReplicatedVolumeReplicaStatus(
+    i: int, replica: ReplicaObject, revision: int, member: int, seen: Seen, *, applied: bool
+) -> ReplicatedVolumeReplica:
+    kind = seen.kind
+    diskful = kind in (DISKFUL, LIMINAL)
+    backing = BackingVolume(size=_SIZE, state=_DISKS[seen.disk], lvm_volume_group_name=GROUP) if diskful else None
+    device = ReplicaAttachment(device_path=f"/dev/sdsrv/{replica_name(VOLUME, i)}") if seen.primary else None
+    status = ReplicatedVolumeReplicaStatus(
         type=DrbdType.DISKFUL if kind == DISKFUL else DrbdType.DISKLESS,
+        addresses=(address_of(i),),
         backing_volume=backing,
         datamesh_revision=revision,
-        peers=tuple(_peer(*peer) for peer in peers),
+        peers=tuple(_peer(*peer) for peer in seen.peers),
+        attachment=device,
     )
+    status = _with_conditions(status, seen.quorum, member, applied=applied, enforced=seen.enforced)
+    return _object(i, replica, status, revision, member)
 
 
 def _peer(j: int, connected: bool, disk: int) -> PeerStatus:
@@ -193,8 +211,3 @@ def _with_conditions(
         quorum=quorum if joined else None,
         quorum_enforced=enforced if joined else None,
     )
-
-
-def _with_attachment(status: ReplicatedVolumeReplicaStatus, i: int, *, attached: bool) -> ReplicatedVolumeReplicaStatus:
-    device = ReplicaAttachment(device_path=f"/dev/sdsrv/{replica_name(VOLUME, i)}") if attached else None
-    return replace(status, addresses=(address_of(i),), attachment=device)

@@ -20,6 +20,7 @@ from quorate.verification.cluster import (
     disk_of,
     groups_of,
     reach,
+    with_quorum,
 )
 from quorate.verification.configuration import GONE
 from quorate.verification.verdicts import BY_TIE_BREAK, Verdicts
@@ -43,25 +44,27 @@ def settle(
     fresh = _drop_links(bench, cut)
     if fresh is not None and (asked or not forced):
         _outdate_leavers(bench, fresh)
-    evaluate(verdicts, bench, groups_of(links), fresh, forced=forced)
-    evaluate(verdicts, bench, bench.groups())
+    unsettled = evaluate(verdicts, bench, groups_of(links), fresh, forced=forced)
+    if unsettled or fresh is not None:
+        evaluate(verdicts, bench, bench.groups())
     for _ in range(len(nodes) + 2):
         changed = _connect(verdicts, bench, cut)
         changed |= outdate_weak(bench)
-        changed |= evaluate(verdicts, bench, bench.groups())
-        if not changed:
+        if not changed and not unsettled:
             break
+        unsettled = evaluate(verdicts, bench, bench.groups())
     return bench.freeze()
 
 
 def _drop_links(bench: Bench, cut: tuple[int, ...]) -> list[int] | None:
     """End what cannot stand; per node the peers lost, None when nothing was."""
     allowed = [node.configuration.peers & ~cut[i] if node.up else 0 for i, node in enumerate(bench.nodes)]
-    lost: list[tuple[int, int]] = []
-    for i, mask in enumerate(bench.links):
-        for j in bits(mask & -(2 << i)):
-            if not (allowed[i] >> j & 1 and allowed[j] >> i & 1):
-                lost.append((i, j))
+    lost = [
+        (i, j)
+        for i, mask in enumerate(bench.links)
+        for j in bits(mask & -(2 << i))
+        if not (allowed[i] >> j & 1 and allowed[j] >> i & 1)
+    ]
     if not lost:
         return None
     fresh = [0] * len(bench.nodes)
@@ -109,7 +112,7 @@ def evaluate(
             # An option change or another's commit: the value is stored, the flag stays (S12, X7).
             flag, tied = not lost, node.tied and not lost
         if flag != node.quorum or tied != node.tied:
-            bench.put(i, node._replace(quorum=flag, tied=tied))
+            bench.put(i, with_quorum(node, flag, tied))
             changed = True
     for i in everybody:
         node = bench.nodes[i]
@@ -117,16 +120,16 @@ def evaluate(
             continue
         # A diskless Primary has no rule of its own to hold on to: it follows its peers' flags.
         verdict = verdicts.of(bench, i, members[i]) if node.configuration.kind != GONE else 0
-        tied = verdict == BY_TIE_BREAK or (verdict > 0 and _only_tied_sources(bench, i))
+        tied = verdict == BY_TIE_BREAK or (verdict > 0 and bench.tied != 0 and _only_tied_sources(bench, i))
         if (verdict > 0) != node.quorum or tied != node.tied:
-            bench.put(i, node._replace(quorum=verdict > 0, tied=tied))
+            bench.put(i, with_quorum(node, verdict > 0, tied))
             changed = True
     return changed
 
 
 def _only_tied_sources(bench: Bench, i: int) -> bool:
-    sources = bits(bench.links[i] & bench.up_to_date & bench.quorate)
-    return bool(sources) and all(bench.nodes[j].tied for j in sources)
+    sources = bench.links[i] & bench.up_to_date & bench.quorate
+    return sources != 0 and not sources & ~bench.tied
 
 
 def _connect(verdicts: Verdicts, bench: Bench, cut: tuple[int, ...]) -> bool:

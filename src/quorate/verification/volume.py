@@ -98,7 +98,7 @@ class VolumeModel:
         self.table = PublishedTable(cluster.volume, self.size, self.features)
         self.worlds = Worlds(Kernels(dynamic=dynamic), self.size, order=scenario.order)
         self.assertions = Assertions(self.worlds)
-        self.reports = Reports(self.worlds.kernels)
+        self.reports = Reports(self.worlds)
         self._passes: dict[tuple[object, ...], PassResult] = {}
         self.passes = 0
         self._live: set[VolumeState] = set()
@@ -169,13 +169,9 @@ class VolumeModel:
             step = self.worlds.agent_step(state.world, i, self.table.entries[state.published].targets[i])
             if step is not None:
                 after = self._after(state, step[1])
-                if self._current(state) and not self._current(after):
+                if self.worlds.current(state.world) and not self.worlds.current(after.world):
                     after = after._replace(given_up=True)
                 yield Event(step[0], 1 << i), after
-
-    def _current(self, state: VolumeState) -> bool:
-        nodes = self.worlds.clusters[state.world.cluster].nodes
-        return any(node.current for i, node in enumerate(nodes) if not state.world.fenced >> i & 1)
 
     def _repairs(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
         def target(i: int) -> Target:
@@ -255,9 +251,11 @@ class VolumeModel:
         return Event("engine", 0, detail), self._confirmed(after)
 
     def _pass(self, state: VolumeState, entry: Published) -> PassResult:
-        cluster = self.worlds.clusters[state.world.cluster]
+        world = state.world
         replicas = tuple(
-            self.reports.of(cluster, i, obj, state.revisions[i], entry, silent=bool(state.world.silent >> i & 1))
+            self.reports.of(
+                world.cluster, i, obj, state.revisions[i], entry.targets[i], silent=bool(world.silent >> i & 1)
+            )
             for i, obj in enumerate(state.objects)
             if obj is not None
         )

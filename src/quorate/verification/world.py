@@ -60,6 +60,8 @@ class Worlds:
         self._numbers: dict[Cluster, int] = {}
         self.cuts = list(_network_faults(nodes))
         self._memory: dict[tuple[object, ...], int] = {}
+        self._confirmations: dict[tuple[object, ...], bool] = {}
+        self._currents: dict[int, int] = {}
 
     def number(self, cluster: Cluster) -> int:
         """The number of a cluster value."""
@@ -68,6 +70,14 @@ class Worlds:
             found = self._numbers[cluster] = len(self.clusters)
             self.clusters.append(cluster)
         return found
+
+    def current(self, world: World) -> int:
+        """Nodes whose disk holds every acknowledged write, fenced ones not counted."""
+        found = self._currents.get(world.cluster)
+        if found is None:
+            nodes = self.clusters[world.cluster].nodes
+            found = self._currents[world.cluster] = sum(1 << i for i, node in enumerate(nodes) if node.current)
+        return found & ~world.fenced
 
     def cut(self, world: World) -> tuple[int, ...]:
         """The links that are cut, as masks."""
@@ -131,10 +141,18 @@ class Worlds:
 
     def confirms(self, world: World, i: int, target: Target, *, check_flag: bool = True) -> bool:
         """Whether the agent of node i records the revision of this target (decision 5)."""
-        cluster = self.clusters[world.cluster]
-        node = cluster.nodes[i]
+        node = self.clusters[world.cluster].nodes[i]
         if not node.up or world.silent >> i & 1 or node.configuration != target.configuration:
             return False
+        key = (world.cluster, world.cuts, i, target.primary, check_flag)
+        found = self._confirmations.get(key)
+        if found is None:
+            found = self._confirmations[key] = self._confirms(world, i, target, check_flag=check_flag)
+        return found
+
+    def _confirms(self, world: World, i: int, target: Target, *, check_flag: bool) -> bool:
+        cluster = self.clusters[world.cluster]
+        node = cluster.nodes[i]
         if node.primary != target.primary and not (target.primary and not self._promotes(world, i)):
             return False
         return target.configuration.kind == GONE or not check_flag or self.kernels.enforced(cluster, i)
