@@ -96,8 +96,8 @@ def adopt(volume: Volume, current: int, weak: frozenset[int], draw: Draw) -> Non
     """A connected Primary began a generation: a current disk remembers who missed it, then follows."""
     assert volume.backing is not None
     metadata = volume.backing.metadata
-    if any(peer.replication in SYNC_TARGETS for peer in volume.peers()):
-        return  # taken over when the resync ends
+    if volume.disk < Disk.CONSISTENT or any(peer.replication in SYNC_TARGETS for peer in volume.peers()):
+        return  # it lacks the data of this generation; taken over when a resync ends
     previous = metadata.current
     if volume.disk is Disk.UP_TO_DATE:
         rotate(volume, draw, weak)

@@ -17,7 +17,7 @@ from quorate.simulator.errors import Refusal
 from quorate.simulator.guards import check
 from quorate.simulator.metadata import PeerEntry
 from quorate.simulator.model import Connection, PeerVolume, Resource, Volume
-from quorate.simulator.settle import Mode, data_accessible, settle
+from quorate.simulator.settle import Mode, settle
 from quorate.simulator.states import Disk, Link, Replication, Role
 
 Observer = Callable[[Change], None]
@@ -111,14 +111,12 @@ class Kernel:
             volume.crashed_primary = False
 
     def _starts_generation(self, change: Change, volume: Volume) -> bool:
-        """U4: the next write begins a generation."""
+        """U4: the next write begins a generation, also when data was out of reach at the moment of the loss."""
         resource = volume.resource
         if resource.role is not Role.PRIMARY:
             return False
         if change.old_role(resource) is Role.SECONDARY:
             return True
-        if not data_accessible(volume):
-            return False
         lost_own = change.old_disk(volume) >= Disk.INCONSISTENT and volume.disk < Disk.INCONSISTENT
         peers = volume.peers()
         return lost_own or any(generations.needs_new_generation(change.old_disk(p), p.disk) for p in peers)

@@ -243,8 +243,9 @@ class Operations:
 
     def _hear(self, listener: Member, link: Connection, speaker: Resource) -> None:
         """A state message; a Primary that would lose quorum or data by it cuts the speaker off instead (S17, S19)."""
-        primary = listener.resource.role is Role.PRIMARY
-        change = Change(listener.resource, "peer-state", forced=not primary)
+        primary, told = listener.resource.role is Role.PRIMARY, speaker.volumes
+        worse = any(n in told and told[n].disk < peer.disk for n, peer in link.peer_volumes.items())
+        change = Change(listener.resource, "peer-state", forced=not (primary and worse))
         for number, peer in link.peer_volumes.items():
             if number in speaker.volumes:
                 learn_state(change, peer, speaker.volumes[number])

@@ -200,7 +200,7 @@ class Resync:
         for other in volume.peers():
             if other is target or other.out_of_sync is None:
                 continue
-            if other.replication in SYNC_TARGETS or self._overtaken(other):
+            if self._overtaken(other):
                 other.out_of_sync.clear()
                 change.put(other, "replication", Replication.ESTABLISHED)
         self._member(target).kernel.commit(change)
@@ -209,11 +209,13 @@ class Resync:
         generations.clear_towards(source.volume, source)
         generations.clear_towards(volume, target)
         self._clear_among_equals(target)
+        for peer in volume.peers():
+            self.go_on(peer)
 
     def _overtaken(self, peer: PeerVolume) -> bool:
-        """U18: a source still exchanging bitmaps has nothing left to give once its generation is reached."""
+        """U18: a source that waits has nothing left to give once its generation is reached; a newer one has."""
         other, own = self.mirror(peer), peer.volume.backing
-        waiting = peer.replication is Replication.WF_BITMAP_T and other is not None
+        waiting = peer.replication is Replication.WF_BITMAP_T or peer.replication in SYNC_TARGETS
         if not waiting or other is None or other.volume.backing is None or own is None:
             return False
         return other.volume.backing.metadata.current == own.metadata.current
@@ -265,7 +267,7 @@ class Resync:
             if end is None or other is target:
                 continue
             ended = other.replication is Replication.ESTABLISHED
-            if end.replication in SYNC_SOURCES or (ended and end.replication is Replication.WF_BITMAP_S):
+            if ended and (end.replication in SYNC_SOURCES or end.replication is Replication.WF_BITMAP_S):
                 self._put(end, "replication", Replication.ESTABLISHED, "resync-finished")
                 generations.clear_towards(end.volume, end)
             held = other.paused_by_user or other.paused_by_dependency
