@@ -178,13 +178,14 @@ class Resync:
             self.step(target)
 
     def _clear_waiting(self, target: PeerVolume, start: int, end: int) -> None:
-        """A copied block need not be copied again from a source that waits its turn (S10 #78: both counters fall)."""
+        """A copied block need not be copied again from an equal source that waits its turn (S10 #78: both fall)."""
+        origin = self.mirror(target)
         for peer in target.volume.peers():
-            if peer is target or peer.replication not in SYNC_TARGETS:
+            other = self.mirror(peer) if peer is not target and peer.replication in SYNC_TARGETS else None
+            if other is None or origin is None or not _same_data(origin.volume, other.volume):
                 continue
-            other = self.mirror(peer)
             for side in (peer, other):
-                if side is not None and side.out_of_sync is not None:
+                if side.out_of_sync is not None:
                     side.out_of_sync.discard(start, end)
 
     def finish(self, target: PeerVolume, source: PeerVolume) -> None:
@@ -306,6 +307,12 @@ def _stable_for(target: PeerVolume, source: PeerVolume) -> bool:
     near = [c.peer_id for c in resource.connections.values() if c.peer_role is Role.PRIMARY]
     writers = {own.node_id, *(p.connection.peer_id for p in target.volume.peers() if _is_diskless_primary(p))}
     return all(peer_id in writers for peer_id in near)
+
+
+def _same_data(one: Volume, other: Volume) -> bool:
+    """A source that missed writes of the other is of an older generation (U4)."""
+    mine, theirs = one.backing, other.backing
+    return mine is not None and theirs is not None and mine.metadata.current == theirs.metadata.current
 
 
 def _is_diskless_primary(peer: PeerVolume) -> bool:
