@@ -13,7 +13,7 @@ from typing import Final
 from quorate.simulator import generations
 from quorate.simulator.blocks import BLOCK, DeviceError
 from quorate.simulator.change import Change
-from quorate.simulator.handshake import Decision, Strategy
+from quorate.simulator.handshake import Decision, Side, Strategy, decide
 from quorate.simulator.model import PeerVolume, Volume
 from quorate.simulator.scheduler import Handle, Scheduler
 from quorate.simulator.states import SYNC_SOURCES, SYNC_TARGETS, Disk, Replication, Role
@@ -214,12 +214,16 @@ class Resync:
             self.go_on(peer)
 
     def _overtaken(self, peer: PeerVolume) -> bool:
-        """U18: a source that waits has nothing left to give once its generation is reached; a newer one has."""
+        """U18: the handshake with a source that waits is judged anew; only one that is still ahead remains."""
         other, own = self.mirror(peer), peer.volume.backing
         waiting = peer.replication is Replication.WF_BITMAP_T or peer.replication in SYNC_TARGETS
         if not waiting or other is None or other.volume.backing is None or own is None:
             return False
-        return other.volume.backing.metadata.current == own.metadata.current
+        if other.volume.backing.metadata.current == own.metadata.current:
+            return True
+        mine = Side(peer.connection.resource.node_id, generations.announce(peer.volume, peer))
+        theirs = Side(other.connection.resource.node_id, generations.announce(other.volume, other))
+        return not decide(mine, theirs).strategy.target
 
     def _clear_among_equals(self, target: PeerVolume) -> None:
         """Two current disks of one generation miss nothing of each other, whoever copied from whom (S18 #47)."""
