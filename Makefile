@@ -36,7 +36,13 @@ test: $(STAMP)  ## the whole test suite
 	$(BIN)/pytest -n $(PYTEST_JOBS) --dist worksteal --ignore=tests/kube tests
 
 test-kube: $(STAMP)  ## the tests that need a real kube-apiserver and etcd (found, or built once and cached)
-	$(BIN)/pytest tests/kube
+	QUORATE_CONFORMANCE=kube $(BIN)/pytest tests/conformance tests/kube
+
+record-conformance: $(STAMP)  ## record anew what a real kube-apiserver answers in the API conformance cases
+	QUORATE_CONFORMANCE=kube QUORATE_RECORD=1 $(BIN)/pytest tests/conformance -k kube
+
+bench-kube: $(STAMP)  ## figures on a real API server, as a table and as JSON
+	$(BIN)/python -m bench.kube
 
 bench: $(STAMP)  ## figures, as a table and as JSON
 	$(BIN)/python -m bench

@@ -39,6 +39,7 @@ WIDGET_SPEC: JsonObject = {
             "type": "array",
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["id"],
+            "maxItems": 5,
             "items": {
                 "type": "object",
                 "required": ["id"],
@@ -47,6 +48,7 @@ WIDGET_SPEC: JsonObject = {
                     "weight": {"type": "integer", "default": 1, "maximum": 10},
                     "fixed": {
                         "type": "string",
+                        "maxLength": 20,
                         "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "fixed is immutable"}],
                     },
                 },

@@ -30,32 +30,30 @@ def spec(**values: Json) -> JsonObject:
     return {"metadata": {"name": "n"}, "spec": {**values}}
 
 
-def test_a_failing_rule_names_the_type_and_its_message() -> None:
+def test_a_failing_rule_says_its_message() -> None:
     failing = schema({"rule": "self.a < self.b", "message": "a must be smaller"}, a=INT, b=INT)
-    assert texts(failing, spec(a=2, b=1)) == ['spec: Invalid value: "object": a must be smaller']
+    assert texts(failing, spec(a=2, b=1)) == ["spec: Invalid value: a must be smaller"]
     assert texts(failing, spec(a=1, b=2)) == []
 
 
 def test_a_rule_without_message_shows_itself() -> None:
-    assert texts(schema({"rule": "self.a > 1"}, a=INT), spec(a=1)) == [
-        'spec: Invalid value: "object": failed rule: self.a > 1'
-    ]
+    assert texts(schema({"rule": "self.a > 1"}, a=INT), spec(a=1)) == ["spec: Invalid value: failed rule: self.a > 1"]
 
 
 def test_a_message_can_be_computed() -> None:
     rule: JsonObject = {"rule": "self.a > 1", "message": "plain", "messageExpression": "'a is %d'.format([self.a])"}
-    assert texts(schema(rule, a=INT), spec(a=1)) == ['spec: Invalid value: "object": a is 1']
+    assert texts(schema(rule, a=INT), spec(a=1)) == ["spec: Invalid value: a is 1"]
     broken: JsonObject = {**rule, "messageExpression": "self.missing"}
-    assert texts(schema(broken, a=INT), spec(a=1)) == ['spec: Invalid value: "object": plain']
+    assert texts(schema(broken, a=INT), spec(a=1)) == ["spec: Invalid value: plain"]
 
 
 @pytest.mark.parametrize(
     ("reason", "expected"),
     [
-        ("FieldValueInvalid", 'spec.a: Invalid value: "object": m'),
+        ("FieldValueInvalid", "spec.a: Invalid value: m"),
         ("FieldValueForbidden", "spec.a: Forbidden: m"),
         ("FieldValueRequired", "spec.a: Required value: m"),
-        ("FieldValueDuplicate", 'spec.a: Duplicate value: "object"'),
+        ("FieldValueDuplicate", "spec.a: Duplicate value"),
     ],
 )
 def test_reason_and_field_path(reason: str, expected: str) -> None:
@@ -73,7 +71,7 @@ def test_transition_rules_run_only_where_an_old_value_exists() -> None:
     assert texts(immutable, spec(a="x"), spec()) == []
     assert texts(immutable, spec(), spec(a="x")) == []
     assert texts(immutable, spec(a="x"), spec(a="x")) == []
-    assert texts(immutable, spec(a="y"), spec(a="x")) == ['spec.a: Invalid value: "string": immutable']
+    assert texts(immutable, spec(a="y"), spec(a="x")) == ['spec.a: Invalid value: "y": immutable']
 
 
 def test_optional_old_self() -> None:
@@ -95,7 +93,7 @@ def test_items_of_a_map_are_compared_by_key() -> None:
     swapped = api.merge(f"{WIDGETS}/a", {"spec": {"parts": [{"id": 2, "fixed": "b"}, {"id": 1, "fixed": "a"}]}})
     assert swapped.status == 200
     changed = api.merge(f"{WIDGETS}/a", {"spec": {"parts": [{"id": 2, "fixed": "x"}, {"id": 1, "fixed": "a"}]}})
-    assert changed.message.endswith('spec.parts[0].fixed: Invalid value: "string": fixed is immutable')
+    assert changed.message.endswith('spec.parts[0].fixed: Invalid value: "x": fixed is immutable')
 
 
 def test_rules_do_not_run_on_what_did_not_change() -> None:
@@ -116,7 +114,7 @@ def test_the_root_sees_only_the_name() -> None:
     }
     obj: JsonObject = {"metadata": {"name": "vol-1", "labels": {"a": "b"}}, "spec": {"a": "vol"}}
     assert texts(root, obj) == []
-    assert texts(root, {**obj, "spec": {"a": "other"}}) == [': Invalid value: "object": wrong name']
+    assert texts(root, {**obj, "spec": {"a": "other"}}) == ["<nil>: Invalid value: wrong name"]
 
 
 def test_errors_are_values() -> None:
@@ -183,7 +181,7 @@ def test_rules_wait_until_the_object_has_the_right_shape() -> None:
     answer = api.post(WIDGETS, {**widget(), "spec": {"size": "x"}})
     assert answer.causes == [("spec.size", "FieldValueTypeInvalid"), ("<nil>", "FieldValueInvalid")]
     assert "some validation rules were not checked because the object was invalid" in answer.message
-    assert api.post(WIDGETS, widget(size=50)).message.endswith('spec: Invalid value: "object": small only')
+    assert api.post(WIDGETS, widget(size=50)).message.endswith("spec: Invalid value: small only")
 
 
 def test_all_rules_of_our_own_kinds_compile() -> None:

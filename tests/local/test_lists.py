@@ -171,7 +171,13 @@ def test_history_is_bounded_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", [{"limit": "x"}, {"limit": "-1"}, {"resourceVersion": "x"}, {"resourceVersionMatch": "Exact"}]
+    ("query", "code"),
+    [
+        ({"limit": "x"}, 400),
+        ({"limit": "-1"}, 400),
+        ({"resourceVersion": "x"}, 400),
+        ({"resourceVersionMatch": "Exact"}, 422),
+    ],
 )
-def test_nonsense_parameters_are_bad_requests(api: Api, query: dict[str, str]) -> None:
-    assert api.get(WIDGETS, **query).status == 400
+def test_nonsense_parameters_are_refused(api: Api, query: dict[str, str], code: int) -> None:
+    assert api.get(WIDGETS, **query).status == code

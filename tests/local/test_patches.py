@@ -94,6 +94,7 @@ FAILING: list[tuple[Json, Json]] = [
     ({"foo": [1]}, [{"op": "add", "path": "/foo/5", "value": 1}]),
     ({"foo": [1]}, [{"op": "add", "path": "/foo/01", "value": 1}]),
     ({"a": True}, [{"op": "test", "path": "/a", "value": 1}]),
+    ({"a": True}, [{"op": "jump", "path": "/a"}]),
 ]
 
 
@@ -105,7 +106,7 @@ def test_a_json_patch_that_does_not_fit_fails(target: Json, patch: Json) -> None
 
 @pytest.mark.parametrize(
     "patch",
-    [{}, [1], [{"op": "jump", "path": "/a"}], [{"op": "add", "path": "a", "value": 1}], [{"op": "add", "path": "/a"}]],
+    [{}, [1], [{"op": "add", "path": "a", "value": 1}], [{"op": "add", "path": "/a"}]],
 )
 def test_what_is_no_json_patch_is_a_bad_request(patch: Json) -> None:
     with pytest.raises(StatusError, match="400"):
@@ -209,7 +210,7 @@ def test_patches_over_the_api(api: Api) -> None:
 def test_a_failing_json_patch_is_invalid(api: Api) -> None:
     answer = api.json_patch(f"{WIDGETS}/a", [{"op": "test", "path": "/spec/size", "value": 4}])
     assert (answer.status, answer.reason) == (422, "Invalid")
-    assert "testing value /spec/size failed" in answer.message
+    assert answer.message == "the server rejected our request due to an error in our request"
 
 
 def test_custom_kinds_take_no_strategic_patch(api: Api) -> None:

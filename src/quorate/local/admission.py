@@ -20,7 +20,7 @@ from quorate.local.status import (
     invalid,
     invalid_value,
 )
-from quorate.local.structural import apply_defaults, duplicates, prune
+from quorate.local.structural import apply_defaults, drop_nulls, duplicates, prune
 
 STRICT = "Strict"
 WARN = "Warn"
@@ -53,7 +53,10 @@ def decoded(kind: Kind, body: Json) -> JsonObject:
         missing = "kind" if not name else "apiVersion"
         text = f"Object '{missing.capitalize() if missing == 'kind' else missing}' is missing in the request body"
         raise bad_request(text)
-    if name != kind.kind or api_version != kind.api_version:
+    if api_version != kind.api_version:
+        about = "does not match the expected API version"
+        raise bad_request(f"the API version in the data ({api_version}) {about} ({kind.api_version})")
+    if name != kind.kind:
         wanted = f"{kind.api_version}, Kind={kind.kind}"
         raise bad_request(f"{name} in version {api_version!r} cannot be handled as a {kind.kind}: expected {wanted}")
     problem = meta.validate_types(body.get("metadata", {}))
@@ -77,7 +80,7 @@ def cleaned(kind: Kind, obj: JsonObject, field_validation: str) -> Admitted:
         listed = ", ".join(f'unknown field "{path}"' for path in unknown)
         raise bad_request(f"{_handled(kind)}: strict decoding error: {listed}")
     warnings = tuple(f'unknown field "{path}"' for path in unknown) if field_validation == WARN else ()
-    complete = as_object(apply_defaults(pruned, kind.structure))
+    complete = as_object(apply_defaults(drop_nulls(pruned, kind.structure), kind.structure))
     ordered: JsonObject = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **complete}
     return Admitted(ordered, warnings)
 
@@ -121,7 +124,7 @@ def admit_update(
             new = {**new, "metadata": changed}
     if same(new, old):
         return Admitted(old, clean.warnings)
-    _refuse_invalid(kind, new, old)
+    _refuse_invalid(kind, new, old, status_only=status_only)
     return Admitted(new, clean.warnings)
 
 
@@ -132,19 +135,21 @@ def _spec_changed(kind: Kind, new: JsonObject, old: JsonObject) -> bool:
     return not same(left, right)
 
 
-_BLOCKING = (ErrorType.REQUIRED, ErrorType.TOO_LONG, ErrorType.TOO_MANY, ErrorType.TYPE_INVALID)
+_BLOCKING = (
+    ErrorType.REQUIRED, ErrorType.TOO_LONG, ErrorType.TOO_MANY, ErrorType.TYPE_INVALID, ErrorType.NOT_SUPPORTED
+)  # fmt: skip
 _NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
 )
 
 
-def _refuse_invalid(kind: Kind, new: JsonObject, old: JsonObject | None) -> None:
+def _refuse_invalid(kind: Kind, new: JsonObject, old: JsonObject | None, *, status_only: bool = False) -> None:
     metadata = as_object(new.get("metadata"))
     errors = meta.validate(metadata, kind.strategy.check_name)
     if old is not None:
         errors += meta.validate_update(metadata, as_object(old.get("metadata")))
-    errors += kind.validator.errors(new, old)
+    errors += kind.validator.errors(new, old, status_only=status_only)
     errors += _new_duplicates(kind, new, old)
     errors += kind.strategy.validate(new, old)
     if any(error.type in _BLOCKING for error in errors):
@@ -168,14 +173,14 @@ def check_locks(kind: Kind, new: JsonObject, old: JsonObject, name: str, *, repl
     """Optimistic locking: refuses an update that names another version or another incarnation of the object."""
     wanted, current = as_object(new.get("metadata")), as_object(old.get("metadata"))
     uid = as_text(wanted.get("uid"))
-    if uid and uid != current.get("uid"):
+    if replace and uid and uid != current.get("uid"):
         text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current.get('uid')}"
         raise conflict(kind.group, kind.plural, name, text)
     version = as_text(wanted.get("resourceVersion"))
     if version in ("", "0"):
         if replace and not kind.strategy.unconditional_update:
             error = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
-            raise invalid(kind.group, kind.kind, name, [error])
+            raise invalid(kind.group, kind.plural, name, [error])
     elif version != current.get("resourceVersion"):
         raise conflict(kind.group, kind.plural, name, MODIFIED)
 

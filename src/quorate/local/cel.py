@@ -22,7 +22,7 @@ from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_option
 
 from quorate.local import cel_functions
 from quorate.local.jsonvalue import Json, JsonObject, as_object, same
-from quorate.local.status import ErrorType, FieldError, duplicate, forbidden_field, invalid_value, required
+from quorate.local.status import ErrorType, FieldError, forbidden_field, invalid_value, required
 from quorate.local.structural import MISSING, RESERVED, Missing, Rule, Structure, correlate_item, is_awkward
 
 _MESSAGE_LIMIT = 5120
@@ -209,7 +209,7 @@ def _evaluate(visit: _Visit, value: Json, found: list[FieldError]) -> None:
         scope = _scope_of(node, optional=optional)
         if optional not in bound:
             bound[optional] = scope.env.Activation(_bindings(visit, value, optional=optional))
-        error = _failure(rule, scope, bound[optional], visit)
+        error = _failure(rule, scope, bound[optional], visit, value)
         if error is not None:
             found.append(error)
 
@@ -223,7 +223,12 @@ def _bindings(visit: _Visit, value: Json, *, optional: bool) -> dict[str, Json]:
     return {"self": current, "oldSelf": old} if given else {"self": current}
 
 
-def _failure(rule: Rule, scope: _Scope, activation: cel.Activation, visit: _Visit) -> FieldError | None:
+def shown_value(value: Json) -> Json:
+    """The value that the refusal prints: scalars as they are, nothing of objects and lists."""
+    return None if isinstance(value, dict | list) else value
+
+
+def _failure(rule: Rule, scope: _Scope, activation: cel.Activation, visit: _Visit, value: Json) -> FieldError | None:
     kind = visit.structure.type
     program = scope.program(_wrapped(rule, rule.rule))
     if isinstance(program, str):
@@ -235,7 +240,7 @@ def _failure(rule: Rule, scope: _Scope, activation: cel.Activation, visit: _Visi
         return None
     message = _message(rule, scope, activation)
     path = f"{visit.path}{rule.field_path}" if visit.path else rule.field_path.removeprefix(".")
-    return _with_reason(rule.reason, path if rule.field_path else visit.path, kind, message)
+    return _with_reason(rule.reason, path if rule.field_path else visit.path, shown_value(value), message)
 
 
 def _error_text(error: str, rule: Rule) -> str:
@@ -244,6 +249,8 @@ def _error_text(error: str, rule: Rule) -> str:
     if "No matching overloads found" in text:
         signature = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'no such overload: {text.rpartition(' : ')[2]}': {signature}: {shown}"
+    if text == "divide by zero":
+        text = "division by zero"
     missing = re.fullmatch(r'Key not found in map : "(.*)"', text)
     if missing is not None:
         text = f"no such key: {missing.group(1)}"
@@ -265,16 +272,16 @@ def _message(rule: Rule, scope: _Scope, activation: cel.Activation) -> str:
     return text if text and "\n" not in text and len(text) <= _MESSAGE_LIMIT else default
 
 
-def _with_reason(reason: str, path: str, kind: str, message: str) -> FieldError:
+def _with_reason(reason: str, path: str, value: Json, message: str) -> FieldError:
     match reason:
         case "FieldValueForbidden":
             return forbidden_field(path, message)
         case "FieldValueRequired":
             return required(path, message)
         case "FieldValueDuplicate":
-            return duplicate(path, kind)
+            return FieldError(ErrorType.DUPLICATE, path, value, shows_value=value is not None)
         case _:
-            return FieldError(ErrorType.INVALID, path, kind, message)
+            return FieldError(ErrorType.INVALID, path, value, message, shows_value=value is not None)
 
 
 def _escaped(value: Json, structure: Structure) -> Json:

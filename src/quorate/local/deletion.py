@@ -17,7 +17,6 @@ from quorate.local.status import (
     FieldError,
     bad_request,
     conflict,
-    forbidden_field,
     invalid,
     invalid_value,
     not_supported,
@@ -66,13 +65,12 @@ def parse_options(body: Json, query: dict[str, str]) -> DeleteOptions:
 def _option_errors(grace: Json, policy: str, orphan: Json, dry_run: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if dry_run not in ("", "All"):
-        errors.append(not_supported("dryRun", dry_run, ["All"]))
-    if isinstance(grace, int) and grace < 0:
-        errors.append(invalid_value("gracePeriodSeconds", grace, "must be greater than or equal to 0"))
+        errors.append(not_supported("dryRun", [dry_run], ["All"]))
     if policy and policy not in _POLICIES:
         errors.append(not_supported("propagationPolicy", policy, [*_POLICIES, "nil"]))
     if policy and isinstance(orphan, bool):
-        errors.append(forbidden_field("propagationPolicy", "orphanDependents and propagationPolicy cannot be both set"))
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(invalid_value("propagationPolicy", policy, text))
     return errors
 
 
@@ -135,15 +133,18 @@ class Deletions:
         metadata = as_object(stored.obj.get("metadata"))
         kind = target.kind
         if options.uid and options.uid != metadata.get("uid"):
-            text = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata.get('uid')}"
-            raise conflict(kind.group, kind.plural, target.name, text)
+            text = (
+                f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata.get('uid')}). "
+                "The object might have been deleted and then recreated"
+            )
+            raise conflict(kind.group, kind.kind, target.name, text)
         current = metadata.get("resourceVersion")
         if options.resource_version and options.resource_version != current:
             text = (
                 f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
                 f"ResourceVersion in record ({current}). The object might have been modified"
             )
-            raise conflict(kind.group, kind.plural, target.name, text)
+            raise conflict(kind.group, kind.kind, target.name, text)
 
     def delete_collection(self, kind: Kind, selection: Selection, options: DeleteOptions) -> list[JsonObject]:
         """Delete everything selected; returns what was there."""

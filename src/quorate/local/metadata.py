@@ -72,14 +72,14 @@ def qualified_name(text: str) -> list[str]:
     if not name:
         problems.append("name part must be non-empty")
     elif len(name) > 63:
-        problems.append("name part must be no more than 63 characters")
+        problems.append("name part must be no more than 63 bytes")
     if not _QUALIFIED.fullmatch(name):
         problems.append(_QUALIFIED_TEXT)
     return problems
 
 
 def label_value(text: str) -> list[str]:
-    problems = ["must be no more than 63 characters"] if len(text) > 63 else []
+    problems = ["must be no more than 63 bytes"] if len(text) > 63 else []
     return problems if _LABEL_VALUE.fullmatch(text) else [*problems, _LABEL_VALUE_TEXT]
 
 
@@ -87,6 +87,11 @@ def validate(metadata: JsonObject, check_name: NameCheck) -> list[FieldError]:
     """What is wrong with the metadata of an object that is about to be stored."""
     errors: list[FieldError] = []
     name = as_text(metadata.get("name"))
+    base = as_text(metadata.get("generateName"))
+    if base:
+        # The base may end in a dash, which a name may not.
+        problems = check_name(base[:-1] + "a" if base.endswith("-") else base)
+        errors += [invalid_value("metadata.generateName", base, problem) for problem in problems]
     if not name:
         errors.append(required("metadata.name", "name or generateName is required"))
     else:
@@ -150,15 +155,15 @@ def _validate_annotations(annotations: Json) -> list[FieldError]:
 def _validate_owners(owners: Json) -> list[FieldError]:
     errors: list[FieldError] = []
     controllers: list[str] = []
-    for index, owner in enumerate(objects(owners)):
-        path = f"metadata.ownerReferences[{index}]"
+    path = "metadata.ownerReferences"
+    for owner in objects(owners):
         for key, text in (("apiVersion", "version must not be empty"), ("kind", "must not be empty")):
             if not as_text(owner.get(key)):
                 errors.append(invalid_value(f"{path}.{key}", as_text(owner.get(key)), text))
         missing = [key for key in ("name", "uid") if not as_text(owner.get(key))]
         errors += [invalid_value(f"{path}.{key}", "", "must not be empty") for key in missing]
         if owner.get("controller") is True:
-            controllers.append(f"{owner.get('apiVersion')}/{owner.get('kind')}/{owner.get('name')}")
+            controllers.append(f"{owner.get('kind')}/{owner.get('name')}")
     if len(controllers) > 1:
         text = "Only one reference can have Controller set to true. Found {} in references for {}"
         listed = " and ".join(controllers[:2])
@@ -166,7 +171,7 @@ def _validate_owners(owners: Json) -> list[FieldError]:
     return errors
 
 
-_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def carry_over(new: JsonObject, old: JsonObject) -> JsonObject:
@@ -176,7 +181,7 @@ def carry_over(new: JsonObject, old: JsonObject) -> JsonObject:
         if key in old:
             carried.setdefault(key, old[key])
     carried.pop("selfLink", None)
-    for key in ("generation", "generateName"):
+    for key in ("generation", "generateName", "creationTimestamp"):
         if key in old:
             carried[key] = old[key]
         else:

@@ -6,7 +6,7 @@ Neither changes its input; parts that a patch does not touch are shared with it.
 from __future__ import annotations
 
 from quorate.local.jsonvalue import Json, JsonObject, as_text, encode, same
-from quorate.local.status import StatusError, bad_request, invalid_value
+from quorate.local.status import StatusError, bad_request
 
 _MAX_OPERATIONS = 10_000
 
@@ -33,7 +33,9 @@ class PatchFailed(Exception):
 def json_patch(target: Json, patch: Json) -> Json:
     """RFC 6902; raises `PatchFailed` when an operation cannot be applied and a bad request when the patch is none."""
     if not isinstance(patch, list):
-        raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+        raise bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        )
     if len(patch) > _MAX_OPERATIONS:
         text = f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(patch)}"
         raise StatusError(413, "RequestEntityTooLarge", text)
@@ -67,7 +69,7 @@ def _apply(target: Json, operation: JsonObject) -> Json:
                 raise PatchFailed(f"testing value {shown} failed: test failed")
             return target
         case _:
-            raise bad_request(f"Unexpected kind: {name}")
+            raise PatchFailed(f"Unexpected kind: {name}")
 
 
 def _value(operation: JsonObject) -> Json:
@@ -134,10 +136,8 @@ def _remove(target: Json, path: tuple[str, ...]) -> Json:
     raise PatchFailed(f"remove operation does not apply: doc is missing path: /{'/'.join(path)}")
 
 
-def patch_invalid(group: str, kind: str, name: str, failure: PatchFailed, patch: Json) -> StatusError:
-    """The answer to a patch that does not fit."""
-    error = invalid_value("patch", encode(patch).decode(), str(failure))
-    error_text = "the server rejected our request due to an error in our request"
-    status = StatusError(422, "Invalid", error_text, name=name, group=group, kind=kind)
-    status.message = f"{error_text}: {error.detail}"
-    return status
+def patch_invalid() -> StatusError:
+    """The answer to a patch that does not fit; Kubernetes does not say why."""
+    return StatusError(
+        422, "Invalid", "the server rejected our request due to an error in our request", bare_details=True
+    )

@@ -18,7 +18,16 @@ from quorate.local.jsonvalue import JsonObject
 from quorate.local.kinds import Kind
 from quorate.local.registry import served
 from quorate.local.selectors import Selection
-from quorate.local.status import StatusError, bad_request, expired, version_too_large
+from quorate.local.status import (
+    StatusError,
+    bad_request,
+    expired,
+    forbidden_field,
+    invalid,
+    invalid_value,
+    not_supported,
+    version_too_large,
+)  # fmt: skip
 from quorate.local.store import Compacted, Store, Stored
 
 _EXPIRED_CONTINUE = (
@@ -78,10 +87,12 @@ def list_page(store: Store, kind: Kind, query: ListQuery) -> Page:
 def _requested_version(store: Store, query: ListQuery) -> int:
     if query.version == "":
         if query.match:
-            raise bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
+            text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            raise invalid("meta.k8s.io", "ListOptions", "", [forbidden_field("resourceVersionMatch", text)])
         return store.version
     if not query.version.isdecimal():
-        raise bad_request(f"Invalid value: {query.version!r}: invalid resource version")
+        text = f'strconv.ParseUint: parsing "{query.version}": invalid syntax'
+        raise bad_request(f"invalid resource version: {invalid_value('resourceVersion', query.version, text)}")
     asked = int(query.version)
     if asked > store.version:
         raise version_too_large(asked, store.version)
@@ -90,7 +101,8 @@ def _requested_version(store: Store, query: ListQuery) -> int:
             raise bad_request('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
         return asked
     if query.match not in ("", "NotOlderThan"):
-        raise bad_request(f"unsupported resourceVersionMatch value {query.match!r}")
+        unknown = not_supported("resourceVersionMatch", query.match, ["Exact", "NotOlderThan", ""])
+        raise invalid("meta.k8s.io", "ListOptions", "", [unknown])
     return store.version
 
 
@@ -143,4 +155,12 @@ def _decode(text: str) -> _Token:
         padded = text + "=" * (-len(text) % 4)
         return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Token)
     except (ValueError, binascii.Error, msgspec.DecodeError):
-        raise bad_request("continue key is not valid") from None
+        raise bad_request(f"invalid continue token: continue key is not valid: {_flaw(text)}") from None
+
+
+def _flaw(token: str) -> str:
+    """Why a text is no token."""
+    odd = next(
+        (at for at, sign in enumerate(token) if not (sign.isalnum() and sign.isascii()) and sign not in "-_"), None
+    )
+    return f"illegal base64 data at input byte {odd}" if odd is not None else "not a token of this server"

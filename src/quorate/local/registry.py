@@ -92,7 +92,7 @@ class Registry:
         obj = admission.decoded(kind, body)
         metadata = as_object(obj.get("metadata"))
         if as_text(metadata.get("resourceVersion")) not in ("", "0"):
-            raise bad_request("resourceVersion should not be set on objects to be created")
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
         admission.check_namespace(obj, namespace if kind.namespaced else "")
         if kind.namespaced:
             self._check_namespace(kind, namespace, as_text(metadata.get("name")))
@@ -153,13 +153,15 @@ class Registry:
             match media_type:
                 case "application/merge-patch+json":
                     if not isinstance(patch, dict):
-                        raise bad_request("json: cannot unmarshal the patch into a map")
+                        raise bad_request(
+                            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
+                        )
                     result = merge_patch(old, patch)
                 case "application/json-patch+json":
                     try:
                         result = json_patch(old, patch)
-                    except PatchFailed as failure:
-                        raise patch_invalid(kind.group, kind.kind, target.name, failure, patch) from None
+                    except PatchFailed:
+                        raise patch_invalid() from None
                 case "application/strategic-merge-patch+json" if not kind.custom:
                     result = strategic_merge(old, patch, kind.structure)
                 case _:

@@ -245,24 +245,19 @@ def _number(request: Request, name: str) -> int:
     if not text:
         return 0
     if not text.isdecimal():
-        raise bad_request(f"invalid value {text!r} of parameter {name}: must be a non-negative integer")
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
     return int(text)
 
 
 def _selection(request: Request, kind: Kind, namespace: str) -> Selection:
     labels, fields = request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
-    try:
-        return selection(namespace, labels, fields, kind.field_labels)
-    except StatusError as error:
-        resource = f"{kind.api_version}, Resource={kind.plural}"
-        about = f'Unable to find "{resource}" that match label selector "{labels}", field selector "{fields}"'
-        raise bad_request(f"{about}: {error.message}") from None
+    return selection(namespace, labels, fields, kind.field_labels)
 
 
 def _write_options(request: Request) -> WriteOptions:
     dry_run = request.query.get("dryRun", "")
     if dry_run not in ("", "All"):
-        raise invalid("meta.k8s.io", "CreateOptions", "", [not_supported("dryRun", dry_run, ["All"])])
+        raise invalid("meta.k8s.io", "CreateOptions", "", [not_supported("dryRun", [dry_run], ["All"])])
     validation = request.query.get("fieldValidation", "") or admission.WARN
     if validation not in (admission.STRICT, admission.WARN, admission.IGNORE):
         supported: list[Json] = ["", admission.IGNORE, admission.STRICT, admission.WARN]
@@ -270,9 +265,10 @@ def _write_options(request: Request) -> WriteOptions:
     return WriteOptions(dry_run == "All", validation)
 
 
-def _list_metadata(page: Page) -> JsonObject:
+def _list_metadata(page: Page, *, custom: bool = False) -> JsonObject:
     metadata: JsonObject = {"resourceVersion": str(page.version)}
-    if page.continue_token:
+    # Lists of custom kinds name an empty token, too.
+    if page.continue_token or custom:
         metadata["continue"] = page.continue_token
     if page.remaining is not None:
         metadata["remainingItemCount"] = page.remaining
@@ -285,5 +281,6 @@ def _list_body(kind: Kind, page: Page) -> bytes:
     for stored in page.items:
         obj = served(kind, stored.obj)
         parts.append(stored.encoded if obj is stored.obj else encode(obj))
-    head: JsonObject = {"apiVersion": kind.api_version, "kind": kind.list_kind, "metadata": _list_metadata(page)}
+    metadata = _list_metadata(page, custom=kind.custom)
+    head: JsonObject = {"apiVersion": kind.api_version, "kind": kind.list_kind, "metadata": metadata}
     return encode(head)[:-1] + b',"items":[' + b",".join(parts) + b"]}"

@@ -38,8 +38,8 @@ class Validator:
             _translate(schema, root=True), formats=dict(_FORMATS), validate_formats=True
         )
 
-    def errors(self, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-        """What is wrong with `obj`; `old` is the stored object on updates."""
+    def errors(self, obj: JsonObject, old: JsonObject | None = None, *, status_only: bool = False) -> list[FieldError]:
+        """What is wrong with `obj`; `old` is the stored object on updates. Status updates speak of the status as the body."""
         if self._validator.is_valid(obj):
             return []
         found: list[FieldError] = []
@@ -47,7 +47,7 @@ class Validator:
             path = list(error.instance_path)
             if old is not None and unchanged_at(obj, old, self._structure, path):
                 continue
-            found.append(_field_error(error, path))
+            found.append(_field_error(error, path, status_only=status_only))
         return found
 
 
@@ -133,12 +133,12 @@ _COMPARISONS = {
 }
 
 
-def _field_error(error: jsonschema_rs.ValidationError, steps: list[str | int]) -> FieldError:
+def _field_error(error: jsonschema_rs.ValidationError, steps: list[str | int], *, status_only: bool) -> FieldError:
     path = printed_path(steps)
     value = cast("Json", error.instance)
     keyword = error.kind.name
     limit = cast("Json", error.kind.value)
-    body = f"{path} in body" if path else "body"
+    body = f"{path.removeprefix('status.') if status_only else path} in body" if path else "body"
     if keyword == "required":
         return required(f"{path}.{limit}" if path else str(limit))
     if keyword == "enum":
@@ -156,7 +156,7 @@ def _field_error(error: jsonschema_rs.ValidationError, steps: list[str | int]) -
     if keyword == "minItems":
         return invalid_value(path, len(as_list(value)), f"{body} should have at least {limit} items")
     if keyword == "format":
-        return invalid_value(path, value, f"{body} must be of type {limit}: {_quoted(value)}")
+        return FieldError(ErrorType.TYPE_INVALID, path, value, f"{body} must be of type {limit}: {_quoted(value)}")
     if keyword == "uniqueItems":
         return invalid_value(path, value, f"{body} shouldn't contain duplicates")
     if keyword in _COMPARISONS:

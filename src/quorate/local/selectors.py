@@ -128,7 +128,7 @@ def parse_fields(text: str) -> tuple[FieldRequirement, ...]:
             continue
         match = re.match(r"((?:[^=!\\]|\\.)+?)\s*(==|!=|=)(.*)", part)
         if match is None:
-            raise bad_request(f"invalid field selector {text!r}: can't understand {part!r}")
+            raise bad_request(f"invalid selector: {text!r}; can't understand {part!r}")
         label, operator, value = match.groups()
         value = re.sub(r"\\([\\,=])", r"\1", value)
         requirements.append(FieldRequirement(label.strip(), value, operator != "!="))

@@ -36,6 +36,8 @@ class ErrorType(Enum):
         return self.value[1]
 
 
+NO_PATH = "<nil>"
+"""How the root of an object is named."""
 _WITHOUT_VALUE = (ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG)
 
 
@@ -47,22 +49,22 @@ class FieldError:
     path: str
     value: Json = None
     detail: str = ""
+    shows_value: bool = True
+    """Rules about whole objects and lists do not print them."""
 
     @property
     def body(self) -> str:
         """The text without the path, as it stands in a cause."""
         text = self.type.text
-        if self.type not in _WITHOUT_VALUE:
+        if self.shows_value and self.type not in _WITHOUT_VALUE:
             text = f"{text}: {_printed(self.value)}"
         return f"{text}: {self.detail}" if self.detail else text
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.body}"
+        return f"{self.path or NO_PATH}: {self.body}"
 
 
 def _printed(value: Json) -> str:
-    if value is None:
-        return '"null"'
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -117,6 +119,8 @@ class StatusError(Exception):
     retry_after: int = 0
     continue_token: str = ""
     headers: dict[str, str] = field(default_factory=dict[str, str])
+    bare_details: bool = False
+    """Whether `details` is there although nothing stands in it."""
 
     def __str__(self) -> str:
         return f"{self.code} {self.reason}: {self.message}"
@@ -139,10 +143,11 @@ class StatusError(Exception):
             "metadata": metadata,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code,
         }
-        if details:
+        if self.reason:
+            status["reason"] = self.reason
+        if details or self.bare_details:
             status["details"] = details
         return status
 
@@ -192,7 +197,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
     texts = list(dict.fromkeys(str(error) for error in errors))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     message = f'{qualified(kind, group)} "{name}" is invalid: {listed}'
-    causes = tuple(Cause(error.type.reason, error.body, error.path) for error in errors)
+    causes = tuple(Cause(error.type.reason, error.body, error.path or NO_PATH) for error in errors)
     return StatusError(422, "Invalid", message, name=name, group=group, kind=kind, causes=causes)
 
 

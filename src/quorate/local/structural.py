@@ -161,6 +161,29 @@ def prune(value: Json, structure: Structure, path: str = "", unknown: list[str] 
     return value
 
 
+def drop_nulls(value: Json, structure: Structure) -> Json:
+    """The value without nulls where the schema allows none and has no default; the value itself when nothing goes."""
+    if isinstance(value, dict):
+        changed: JsonObject | None = None
+        for key, each in value.items():
+            child = structure.child(key)
+            if child is None:
+                continue
+            if each is None and key in structure.properties and not (child.nullable or child.has_default):
+                changed = dict(value) if changed is None else changed
+                del changed[key]
+                continue
+            below = drop_nulls(each, child)
+            if below is not each:
+                changed = dict(value) if changed is None else changed
+                changed[key] = below
+        return value if changed is None else changed
+    if isinstance(value, list) and structure.items is not None:
+        items = [drop_nulls(each, structure.items) for each in value]
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+    return value
+
+
 def _prune_object(value: JsonObject, structure: Structure, path: str, unknown: list[str] | None) -> JsonObject:
     changed: JsonObject | None = None
     for key, each in value.items():

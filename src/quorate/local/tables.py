@@ -11,7 +11,12 @@ from quorate.local.kinds import Column, Kind
 _NAME = Column(
     "Name",
     format="name",
-    description="Name must be unique within a namespace.",
+    description=(
+        "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
+        "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
+        "idempotence and configuration definition. Cannot be updated. More info: "
+        "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+    ),
 )
 _AGE = Column("Age", "date", path=".metadata.creationTimestamp")
 
@@ -39,8 +44,8 @@ def table(
         row: JsonObject = {"cells": cells}
         if include == "Object":
             row["object"] = item
-        elif include != "None":
-            row["object"] = partial(item, version)
+        else:
+            row["object"] = partial(item, version) if include != "None" else None
         rows.append(row)
     return {
         "kind": "Table",
@@ -52,7 +57,7 @@ def table(
 
 
 def _definition(column: Column) -> JsonObject:
-    description = column.description or column.path
+    description = column.description or f"Custom resource definition column (in JSONPath format): {column.path}"
     return {
         "name": column.name,
         "type": column.type,

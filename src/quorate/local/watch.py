@@ -17,7 +17,7 @@ from quorate.local.kinds import Kind
 from quorate.local.reading import ListQuery, list_page, too_old
 from quorate.local.registry import served
 from quorate.local.selectors import Selection
-from quorate.local.status import StatusError, bad_request, expired
+from quorate.local.status import StatusError, bad_request, expired, forbidden_field, invalid
 from quorate.local.store import ADDED, DELETED, MODIFIED, Change, Compacted, Store, Stored
 
 BOOKMARK_SECONDS = 60.0
@@ -54,6 +54,9 @@ class Watch:
     def _start(self) -> int:
         """Where the stream begins; raises the refusal before anything is streamed."""
         query = self._query
+        if query.send_initial_events and query.match != "NotOlderThan":
+            text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            raise invalid("meta.k8s.io", "ListOptions", "", [forbidden_field("resourceVersionMatch", text)])
         if query.match and not query.send_initial_events:
             raise bad_request("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
         if query.version in ("", "0") or query.send_initial_events:
@@ -137,7 +140,7 @@ class Watch:
         return _line(kind, self._render(obj) if self._render is not None else obj)
 
     def _bookmark(self, *, initial_end: bool = False) -> bytes:
-        metadata: JsonObject = {"resourceVersion": str(self._cursor), "creationTimestamp": None}
+        metadata: JsonObject = {"resourceVersion": str(self._cursor)}
         if initial_end:
             metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
         obj: JsonObject = {"kind": self._kind.kind, "apiVersion": self._kind.api_version, "metadata": metadata}

@@ -40,7 +40,7 @@ def _validate_storage_class(new: JsonObject, old: JsonObject | None) -> list[Fie
     if old is None:
         return []
     errors = [
-        forbidden_field(key, f"updates to {key} are forbidden.")
+        invalid_value(key, new.get(key), "field is immutable")
         for key in ("parameters", "provisioner")
         if not same(new.get(key), old.get(key))
     ]
