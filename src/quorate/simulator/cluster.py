@@ -239,6 +239,9 @@ class Cluster:
         for target, name, _, _ in list(change.differences()):
             if isinstance(target, PeerVolume) and name in _HELD and target.replication is not Replication.OFF:
                 self.resync.follow_pauses(target)
+        for target, name, _, now in list(change.differences()):
+            if isinstance(target, PeerVolume) and name == "replication" and now is Replication.SYNC_TARGET:
+                self.scheduler.call_later(0.0, lambda begun=target: self.resync.go_on(begun))
 
     def _announce(self, name: str, line: str) -> None:
         for feed in self._feeds.get(name, ()):

@@ -160,6 +160,7 @@ class Resync:
                 # What a target copies is new to every peer that is away (S5 #59: 2304 of 8192 KiB copied, so marked).
                 absent = [p for p in target.volume.peers() if p.replication is Replication.OFF]
                 generations.mark(target.volume, start, end, absent)
+                self._mark_followers(target, start, end)
         except DeviceError:
             self.disk_error(target)
             return
@@ -167,6 +168,14 @@ class Resync:
             self.step(target)
         else:
             self.scheduler.call_later(_EXCHANGE, lambda: self._finish_if_running(target, source))
+
+    def _mark_followers(self, target: PeerVolume, start: int, end: int) -> None:
+        """Whoever copies from this disk misses what it copies itself."""
+        for follower in target.volume.peers():
+            other = self.mirror(follower) if follower.replication in SYNC_SOURCES else None
+            for side in (follower, other) if other is not None else ():
+                if side.out_of_sync is not None:
+                    side.out_of_sync.add(start, end)
 
     def _finish_if_running(self, target: PeerVolume, source: PeerVolume) -> None:
         if not self._alive(target, source):
