@@ -195,7 +195,7 @@ class Operations:
             if end is not None:
                 self.links.lose(end[1], Link.NETWORK_FAILURE)
             return
-        self._stand_alone(kernel, connection, tag, forced=False)
+        self._stand_alone(kernel, connection, tag, forced=force)
 
     def _leave(self, kernel: Kernel, connection: Connection, tag: str) -> None:
         end = self.directory.other_end(connection)
