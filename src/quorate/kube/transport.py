@@ -69,6 +69,7 @@ class KubeTransport:
         if self._session is not None:
             await self._session.close()
             self._session = None
+            await asyncio.sleep(0)  # let the loop close the sockets before somebody closes the loop
 
     async def request(
         self, method: str, path: str, *, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
