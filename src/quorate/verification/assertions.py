@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from quorate.simulator.quorum import MAJORITY
 from quorate.verification.cluster import Cluster, reach
+from quorate.verification.configuration import VOTERS, majority
 from quorate.verification.kernel import Kernels
 from quorate.verification.world import Worlds, names
 
@@ -18,6 +20,9 @@ TOO_FEW_COPIES: Final = "a write is acknowledged on too few copies"
 LAST_COPY: Final = "the last current copy is given up"
 OVERSTATED: Final = "the committed redundancy is overstated"
 STUCK: Final = "a live system cannot converge"
+
+THIN_WRITES: Final = "a side quorate by tie-break acknowledges on fewer copies than promised"
+HIDDEN_WRITES: Final = "while q + qmr does not exceed the voters, a voter without the data may vote for an older copy"
 
 
 class Assertions:
@@ -36,6 +41,20 @@ class Assertions:
             cluster = self._worlds.clusters[number]
             found = self._memory[number, fenced] = tuple(self._check(cluster, fenced))
         return found
+
+    def excused(self, number: int, broken: str) -> bool:
+        """Whether a stale side is one that the arithmetic of its own configuration cannot exclude.
+
+        A write is on qmr UpToDate disks of one majority. Another majority shares a copy of it only if q + qmr exceeds the
+        voters; otherwise the two may share nothing but a voter without the data (D∅, or Inconsistent: the kernel stores no
+        new data generation on a sync target), which lends its vote to an older copy while the newer ones are away.
+        """
+        if not broken.startswith(STALE_SIDE):
+            return False
+        held = self._worlds.clusters[number].nodes[int(broken.rpartition("n")[2])].configuration
+        voters = held.voters.bit_count() + (held.kind in VOTERS)
+        quorum = majority(voters) if held.quorum == MAJORITY else held.quorum
+        return quorum + held.minimum_redundancy <= voters
 
     def _check(self, cluster: Cluster, fenced: int) -> list[str]:
         kernels = self._kernels

@@ -24,7 +24,7 @@ from quorate.datamesh.layout import Layout
 from quorate.datamesh.members import id_of
 from quorate.datamesh.registry import Registry
 from quorate.verification.agent import Order
-from quorate.verification.assertions import LAST_COPY, OVERSTATED, STUCK, Assertions
+from quorate.verification.assertions import HIDDEN_WRITES, LAST_COPY, OVERSTATED, STUCK, THIN_WRITES, Assertions
 from quorate.verification.configuration import ACCESS, DISKFUL, GONE, TIE_BREAKER, NodeConfiguration
 from quorate.verification.kernel import Kernels
 from quorate.verification.perfect_cluster import VOLUME, address_of, make_configuration, published
@@ -102,8 +102,8 @@ class VolumeModel:
         self._passes: dict[tuple[object, ...], PassResult] = {}
         self.passes = 0
         self._live: set[VolumeState] = set()
-        self.thin_acknowledgements: dict[int, int] = {}
-        """Copies of writes acknowledged on a side that is quorate only by tie-break, with how often qmr was higher."""
+        self.limits: set[str] = set()
+        """What the kernel's rules do not give: reported, not violations."""
 
     # Start -----------------------------------------------------------------------------------------------------------
 
@@ -143,7 +143,9 @@ class VolumeModel:
     # Moves -----------------------------------------------------------------------------------------------------------
 
     def successors(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
-        """Every event that can happen next."""
+        """Every event that can happen next; nothing is asked about what follows a known limit of the kernel."""
+        if any(True for _ in self._excused(state)):
+            return
         engine = self.engine(state)
         if engine is not None:
             yield engine
@@ -324,20 +326,31 @@ class VolumeModel:
 
     def broken(self, state: VolumeState) -> Iterator[str]:
         """Assertions that do not hold in a state."""
-        yield from self.assertions.of(state.world.cluster, state.world.fenced)
-        if state.given_up:
-            yield LAST_COPY
         status = self.table.entries[state.published].status
         promised = status.baseline_guaranteed_minimum_data_redundancy + 1
+        excused = list(self._excused(state))
+        if excused:
+            self.limits.add(HIDDEN_WRITES)
+        for found in self.assertions.of(state.world.cluster, state.world.fenced):
+            if found not in excused:
+                yield found
+        if state.given_up:
+            yield LAST_COPY
         for i, copies, by_tie_break in self.assertions.acknowledged_copies(state.world.cluster):
             if copies >= promised:
                 continue
             if by_tie_break:
-                self.thin_acknowledgements[copies] = max(promised, self.thin_acknowledgements.get(copies, 0))
+                self.limits.add(f"{THIN_WRITES}: {copies} of {promised}")
             else:
                 yield f"{OVERSTATED}: {names(1 << i)} acknowledges on {copies} copies, {promised} are promised"
         if not self.converges(state):
             yield STUCK
+
+    def _excused(self, state: VolumeState) -> Iterator[str]:
+        """Stale sides that the configuration the nodes hold cannot exclude, whatever the engine does."""
+        for found in self.assertions.of(state.world.cluster, state.world.fenced):
+            if self.assertions.excused(state.world.cluster, found):
+                yield found
 
     def converges(self, state: VolumeState) -> bool:
         """From here, with no further fault, everything repaired and everybody working, the volume comes to rest healthy."""
