@@ -89,7 +89,7 @@ def rules(number: int, made: list[JsonObject]) -> Case:
 def wait_until_served(api: Session, path: str) -> None:
     """A definition is established a moment after it was made."""
     for _ in range(200):
-        probe = {
+        probe: JsonObject = {
             "apiVersion": f"{GROUP}/v1",
             "kind": path.rpartition("/")[2].capitalize()[:-1],
             "metadata": {"name": "p"},

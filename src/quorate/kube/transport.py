@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohttp
 from yarl import URL
@@ -189,7 +189,7 @@ class KubeTransport:
 def environment_proxy(server: str) -> str:
     """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a server, empty when it is reached directly."""
     parts = urlsplit(server)
-    if proxy_bypass_environment(parts.netloc):
+    if proxy_bypass(parts.netloc):
         return ""
     return getproxies_environment().get(parts.scheme, "")
 

@@ -120,12 +120,12 @@ def _configuration(kind: int, spec: DRBDResourceSpec, *, dynamic: bool) -> NodeC
             voters |= bit
         else:
             ties |= bit
-    quorum = spec.quorum
+    quorum, redundancy = spec.quorum or 0, spec.quorum_minimum_redundancy or 0
     if dynamic and ties and quorum != UNREACHABLE_QUORUM and quorum == majority(voters.bit_count() + 1):
         quorum = MAJORITY
     if kind not in (DISKFUL, LIMINAL):
         ties = 0
-    return NodeConfiguration(kind, quorum, spec.quorum_minimum_redundancy, voters, ties, silent)
+    return NodeConfiguration(kind, quorum, redundancy, voters, ties, silent)
 
 
 def _ranks(status: ReplicatedVolumeStatus, revisions: Iterable[int]) -> dict[int, int]:
