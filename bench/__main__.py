@@ -93,4 +93,5 @@ def main() -> None:
         arguments.json.write_text(text + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Figures on a real API server: `make bench-kube`."""
