@@ -7,9 +7,10 @@ from typing import cast
 from quorate.api.resources import by_kind
 from quorate.local.jsonvalue import Json, JsonObject
 from tests.api import test_rules as data
-from tests.api.test_rules import ATTACHMENT, CLASS, DRBDR, REPLICA, Document, changed, merged
+from tests.api.test_rules import ATTACHMENT, CLASS, DRBDR, LVG, MANUAL, POOL, REPLICA, VOLUME, Document, changed, merged
 from tests.conformance.session import Case, Session
 
+AUTO_OFF = changed(VOLUME, configurationMode="Manual", replicatedStorageClassName=None)
 ZONED = tuple(
     ("ReplicatedStorageClass", changed(CLASS, topology="TransZonal", zones=cast("Json", [f"z{n}" for n in range(zones)]),
                                       failuresToTolerate=ftt, guaranteedMinimumDataRedundancy=gmdr))
@@ -24,6 +25,50 @@ WORDS = tuple(
                                       replication=replication))
     for replication in ("Availability", "Consistency", "ConsistencyAndAvailability") for zones in (1, 2, 3)
 )  # fmt: skip
+
+
+ODD_SELECTORS: tuple[Document, ...] = (
+    {"matchExpressions": [{"key": "k", "operator": "Is"}]},
+    {"matchExpressions": [{"key": "k", "operator": "Exists", "values": ["v"]}]},
+    {"matchExpressions": [{"key": "k", "operator": "In"}]},
+)
+MORE_REFUSED: tuple[tuple[str, Document], ...] = (
+    *(("ReplicatedStorageClass", changed(CLASS, nodeLabelSelector=odd)) for odd in ODD_SELECTORS),
+    *(("ReplicatedStoragePool", changed(POOL, nodeLabelSelector=odd)) for odd in ODD_SELECTORS),
+    *(("LVMVolumeGroup", changed(LVG, blockDeviceSelector=odd)) for odd in ODD_SELECTORS),
+    ("ReplicatedStoragePool", changed(POOL, lvmVolumeGroups=[{"name": "vg-1", "thinPoolName": "tp"}])),
+    ("ReplicatedVolume", changed(AUTO_OFF, manualConfiguration={**MANUAL, "topology": "Zonal", "failuresToTolerate": 0,
+                                                               "guaranteedMinimumDataRedundancy": 0})),
+    ("ReplicatedVolume", changed(AUTO_OFF, manualConfiguration={**MANUAL, "failuresToTolerate": 0,
+                                                               "guaranteedMinimumDataRedundancy": 2})),
+    ("ReplicatedVolumeReplica", cast("Document", merged(changed(REPLICA, replicatedVolumeName="v" * 120),
+                                                        {"metadata": {"name": f"{'v' * 120}-123"}}))),
+)  # fmt: skip
+ADDRESS: Document = {"systemNetworkName": "Internal", "address": {"ipv4": "10.0.0.1", "port": 7000}}
+PEER_STATUS: Document = {"name": "pvc-1-1"}
+MORE_STATUSES: tuple[tuple[str, Document, Json], ...] = (
+    ("ReplicatedVolumeReplica", REPLICA, {"addresses": [ADDRESS, ADDRESS]}),
+    ("ReplicatedVolumeReplica", REPLICA, {"peers": [PEER_STATUS, PEER_STATUS]}),
+    ("ReplicatedVolumeReplica", REPLICA, {"peers": [{**PEER_STATUS, "connectionEstablishedOn": ["a", "a"]}]}),
+    ("DRBDResource", DRBDR, {"addresses": [ADDRESS, ADDRESS]}),
+    ("DRBDResource", DRBDR, {"peers": [{"name": "pvc-1-1", "nodeID": 1}, {"name": "pvc-1-2", "nodeID": 1}]}),
+)
+MEMBER_WITHOUT_GROUP: Document = {key: value for key, value in data.MEMBER.items() if key != "lvmVolumeGroupName"}
+MORE_VOLUME_STATUSES: tuple[Document, ...] = (
+    {"datamesh": {"systemNetworkNames": ["Internal", "Internal"]}},
+    {"datamesh": {"members": [{**MEMBER_WITHOUT_GROUP, "lvmVolumeGroupThinPoolName": "tp"}]}},
+    {"datamesh": {"members": [{**data.MEMBER, "addresses": [ADDRESS, ADDRESS]}]}},
+    {"eligibleNodesViolations": [{"replicaName": "pvc-1-0", "nodeName": "n", "reason": "OutOfEligibleNodes"}] * 2},
+    *(
+        {
+            "datameshReplicaRequests": [
+                {"name": "pvc-1-0", "firstObservedAt": "2001-01-01T00:00:00Z", "request": request}
+            ]
+        }
+        for request, valid in data.REQUESTS
+        if not valid
+    ),
+)
 
 
 def path_of(kind: str) -> str:
@@ -91,6 +136,15 @@ def cases() -> dict[str, Case]:
     for number, (members, _) in enumerate(data.MEMBERS):
         volume = data.with_status(datamesh={"members": cast("data.Json", members)})
         found[f"ReplicatedVolume: members {number}"] = status(
+            "ReplicatedVolume", data.VOLUME, cast("Json", volume["status"])
+        )
+    for number, (kind, document) in enumerate(MORE_REFUSED):
+        found[f"{kind}: more refused {number}"] = creation(kind, document)
+    for number, (kind, document, each) in enumerate(MORE_STATUSES):
+        found[f"{kind}: more status {number}"] = status(kind, document, each)
+    for number, each in enumerate(MORE_VOLUME_STATUSES):
+        volume = data.with_status(**each)
+        found[f"ReplicatedVolume: more status {number}"] = status(
             "ReplicatedVolume", data.VOLUME, cast("Json", volume["status"])
         )
     found["DRBDResource: device UUID"] = status(
