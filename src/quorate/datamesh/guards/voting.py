@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quorate.datamesh import ids
 from quorate.datamesh.context import Context
 from quorate.datamesh.dsl import Block, Guard, guard
 from quorate.datamesh.layout import majority
@@ -52,4 +53,28 @@ def quorum_is_raised(context: Context) -> Block | None:
     """M2: a vote is added only after the old voters need one more (decision 4)."""
     if context.mesh.datamesh.quorum <= majority(context.mesh.voter_count):
         return Block(f"q {context.mesh.datamesh.quorum} is not raised above the majority yet")
+    return None
+
+
+@guard("keeps-quorum")
+def rest_keeps_quorum(context: Context) -> Block | None:
+    """A vote is given up only while those who serve have a majority of the remaining voters connected (S14).
+
+    The leaving vote may be what holds the quorum while another voter is away.
+    """
+    mesh, replicas = context.mesh, context.world.replicas
+    rest = mesh.voters & ~context.subject_bit
+    needed = majority(ids.count(rest))
+    serving = mesh.attached & rest or rest
+    for replica_id in ids.iterate(serving):
+        replica = replicas.get(replica_id)
+        if replica is None or not replica.quorum:
+            continue
+        others = rest & ~(1 << replica_id)
+        visible = 1 + sum(context.world.linked(replica_id, peer, 0) for peer in ids.iterate(others))
+        if visible < needed:
+            return Block(
+                f"#{replica_id} would see {visible} of {ids.count(rest)} voters, {needed} are needed",
+                "WaitingForConnection",
+            )
     return None

@@ -15,7 +15,7 @@ from quorate.datamesh.guards.connection import (
     subject_connected,
     voters_and_tie_breakers_connected,
 )
-from quorate.datamesh.guards.voting import quorum_is_raised, staged_as, vote_is_off
+from quorate.datamesh.guards.voting import quorum_is_raised, rest_keeps_quorum, staged_as, vote_is_off
 from quorate.datamesh.members import symbol
 from quorate.datamesh.registry import Staging
 
@@ -182,7 +182,12 @@ def _lose(to: str, staging: Staging, mark: str, gates: tuple[Guard, ...]) -> Ste
         kind=Kind.LOSE_VOTE,
         apply=steps.lose_vote(to, extra),
         confirm=confirm.by_all,
-        gates=(*gates, staged_as(staging), *((vote_is_off,) if staging is Staging.VOTE_OFF else ())),
+        gates=(
+            *gates,
+            staged_as(staging),
+            *((vote_is_off,) if staging is Staging.VOTE_OFF else ()),
+            rest_keeps_quorum,
+        ),
         voting=True,
         raises=extra > 0,
     )
@@ -195,7 +200,7 @@ def leave_voter(gates: tuple[Guard, ...]) -> Step:
         kind=Kind.LEAVE_VOTER,
         apply=steps.leave_voter,
         confirm=confirm.by_all_leaving,
-        gates=(*gates, staged_as(Staging.PLAIN)),
+        gates=(*gates, staged_as(Staging.PLAIN), rest_keeps_quorum),
         voting=True,
     )
 
