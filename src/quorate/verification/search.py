@@ -53,9 +53,13 @@ def explore(
     *,
     max_states: int = 10_000_000,
     max_violations: int = 1,
+    wanted: tuple[str, ...] = (),
     clock: Callable[[], float] = perf_counter,
 ) -> Outcome[S]:
-    """Visit every state in breadth-first order; stop early at `max_violations` or `max_states`."""
+    """Visit every state in breadth-first order; stop early at `max_violations` or `max_states`.
+
+    With `wanted` only violations of these assertions count.
+    """
     began = clock()
     parents: dict[S, tuple[S, Event] | None] = {}
     frontier: list[S] = []
@@ -68,7 +72,7 @@ def explore(
         frontier.append(state)
         for assertion in model.broken(state):
             kind = assertion.partition(":")[0]
-            if kind not in seen_assertions:
+            if kind not in seen_assertions and (not wanted or kind in wanted):
                 seen_assertions.add(kind)
                 violations.append(trace(parents, state, assertion))
 

@@ -11,74 +11,40 @@ and mutants run through the same door.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from quorate.api.meta import ObjectMeta
-from quorate.api.replicated_volume import TransitionType
+from quorate.api.replicated_volume import TransitionGroup, TransitionType
 from quorate.api.replicated_volume_attachment import ReplicatedVolumeAttachment, ReplicatedVolumeAttachmentSpec
 from quorate.api.value import replace
 from quorate.datamesh.contract import CreateReplica, DeleteReplica, PassInput, PassResult, ReplicaAction, RetypeReplica
 from quorate.datamesh.engine import DEFAULT_REGISTRY, run_pass
 from quorate.datamesh.features import Features
-from quorate.datamesh.layout import Layout
 from quorate.datamesh.members import id_of
 from quorate.datamesh.registry import Registry
-from quorate.verification.agent import Order
-from quorate.verification.assertions import HIDDEN_WRITES, LAST_COPY, OVERSTATED, STUCK, THIN_WRITES, Assertions
+from quorate.verification.assertions import (
+    HIDDEN_WRITES,
+    INTERRUPTED,
+    LAST_COPY,
+    OVERSTATED,
+    STUCK,
+    THIN_WRITES,
+    Assertions,
+)
+from quorate.verification.cluster import UP_TO_DATE, Bench, Cluster, bits, disk_of, reach
 from quorate.verification.configuration import ACCESS, DISKFUL, GONE, TIE_BREAKER, NodeConfiguration
+from quorate.verification.descriptions import describe_pass, summary
 from quorate.verification.kernel import Kernels
+from quorate.verification.liveness import Liveness
 from quorate.verification.perfect_cluster import VOLUME, address_of, make_configuration, published
 from quorate.verification.published import Published, PublishedTable
 from quorate.verification.reports import ReplicaObject, Reports
-from quorate.verification.world import CRASH, LINK, PARTITION, Event, Target, World, Worlds, names
+from quorate.verification.volume_state import Intent, Scenario, VolumeState, with_object
+from quorate.verification.world import Event, Target, World, Worlds, names
 
 _KIND_OF: Final = {"Diskful": DISKFUL, "TieBreaker": TIE_BREAKER, "Access": ACCESS}
 _NOW: Final = 1_000_000_000.0
 _NOTHING: Final = Target(NodeConfiguration())
-
-
-class Intent(NamedTuple):
-    """Something a person does: `delete`, `vanish`, `force-leave` a replica; `attach`, `detach` a node; `layout`."""
-
-    verb: str
-    node: int = 0
-    layout: Layout | None = None
-
-    def __str__(self) -> str:
-        return f"{self.verb} {self.layout}" if self.layout is not None else f"{self.verb} n{self.node}"
-
-
-class VolumeState(NamedTuple):
-    """See the module's docstring. `objects[i]` is the replica object on node i, None = none."""
-
-    published: int
-    world: World
-    revisions: tuple[int, ...]
-    objects: tuple[ReplicaObject | None, ...]
-    wanted: int
-    faults_left: int
-    intents: tuple[Intent, ...]
-    given_up: bool = False
-    """An agent destroyed the last current copy by doing what it was told."""
-
-
-class Scenario(NamedTuple):
-    """Where a search starts and what may happen."""
-
-    layout: Layout
-    voters: str
-    name: str = "rest"
-    intents: tuple[Intent, ...] = ()
-    attached: int | None = None
-    client: bool = False
-    """The attached node is an Access member on a node of its own."""
-    spares: int = 1
-    faults: int = 1
-    kinds: tuple[str, ...] = (PARTITION, LINK, CRASH)
-    order: Order = "strict"
-    check_flag: bool = True
-    in_doubt: bool = False
-    """Whether unfenced emergencies are part of the scenario (nodes may be fenced)."""
 
 
 class VolumeModel:
@@ -101,7 +67,7 @@ class VolumeModel:
         self.reports = Reports(self.worlds)
         self._passes: dict[tuple[object, ...], PassResult] = {}
         self.passes = 0
-        self._live: set[VolumeState] = set()
+        self.liveness = Liveness(self)
         self.limits: set[str] = set()
         """What the kernel's rules do not give: reported, not violations."""
 
@@ -146,41 +112,59 @@ class VolumeModel:
         """Every event that can happen next; nothing is asked about what follows a known limit of the kernel."""
         if any(True for _ in self._excused(state)):
             return
-        engine = self.engine(state)
-        if engine is not None:
-            yield engine
-        yield from self._agents(state)
-        for event, world in self.worlds.progress(state.world):
-            yield event, self._after(state, world)
-        yield from self._repairs(state)
+        if self.scenario.hurry:
+            yield from self._hurried(state)
+        else:
+            yield from self._moves(state)
+        yield from self.repairs(state)
         yield from self._people(state)
         if state.faults_left:
             among = self.table.entries[state.published].members | sum(
                 1 << i for i, obj in enumerate(state.objects) if obj is not None
             )
             for event, world in self.worlds.faults(state.world, self.scenario.kinds, among):
-                yield event, self._after(state._replace(faults_left=state.faults_left - 1), world)
+                yield event, self.after(state._replace(faults_left=state.faults_left - 1), world)
 
-    def _agents(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
+    def _moves(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
+        engine = self.engine(state)
+        if engine is not None:
+            yield engine
+        yield from self.agents(state)
+        for event, world in self.worlds.progress(state.world):
+            yield event, self.after(state, world)
+
+    def _hurried(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
+        for event, world in self.worlds.progress(state.world):
+            yield event, self.after(state, world)
+        for move in self.agents(state):
+            yield move
+            return
+        engine = self.engine(state)
+        if engine is not None:
+            yield engine
+
+    def agents(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
         for i in range(self.size):
             if state.objects[i] is None:
                 world = self.worlds.abandon(state.world, i)
                 if world is not None:
-                    yield Event("takes its resource down", 1 << i), self._after(state, world)
+                    yield Event("takes its resource down", 1 << i), self.after(state, world)
                 continue
             step = self.worlds.agent_step(state.world, i, self.table.entries[state.published].targets[i])
             if step is not None:
-                after = self._after(state, step[1])
-                if self.worlds.current(state.world) and not self.worlds.current(after.world):
-                    after = after._replace(given_up=True)
+                after = self.after(state, step[1])
+                asked = state.objects[i]
+                forced = asked is not None and asked.force_leave
+                if not forced and self.worlds.current(state.world) and not self.worlds.current(after.world):
+                    after = after._replace(broken=LAST_COPY)
                 yield Event(step[0], 1 << i), after
 
-    def _repairs(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
+    def repairs(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
         def target(i: int) -> Target:
             return self.table.entries[state.published].targets[i] if state.objects[i] is not None else _NOTHING
 
         for event, world in self.worlds.repairs(state.world, target):
-            yield event, self._after(state, world)
+            yield event, self.after(state, world)
 
     def _people(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
         if state.intents:
@@ -197,12 +181,12 @@ class VolumeModel:
         obj = state.objects[intent.node]
         match intent.verb:
             case "delete" if obj is not None:
-                return _with_object(state, intent.node, obj._replace(deleting=True))
+                return with_object(state, intent.node, obj._replace(deleting=True))
             case "force-leave" if obj is not None:
-                return _with_object(state, intent.node, obj._replace(force_leave=True))
+                return with_object(state, intent.node, obj._replace(force_leave=True))
             case "vanish":
                 revisions = tuple(0 if i == intent.node else r for i, r in enumerate(state.revisions))
-                return _with_object(state, intent.node, None)._replace(revisions=revisions)
+                return with_object(state, intent.node, None)._replace(revisions=revisions)
             case "attach":
                 return state._replace(wanted=state.wanted | 1 << intent.node)
             case "detach":
@@ -215,7 +199,7 @@ class VolumeModel:
             case _:
                 return state
 
-    def _after(self, state: VolumeState, world: World) -> VolumeState:
+    def after(self, state: VolumeState, world: World) -> VolumeState:
         """The state with this world; agents record the revision wherever they hold what is published."""
         return self._confirmed(state._replace(world=world))
 
@@ -249,8 +233,29 @@ class VolumeModel:
         after = self._collect(after)
         if after == state:
             return None
-        detail = _describe(entry, self.table.entries[after.published], result.actions)
-        return Event("engine", 0, detail), self._confirmed(after)
+        new = self.table.entries[after.published]
+        if new.status.datamesh != entry.status.datamesh and self._interrupts(state, entry, new):
+            after = after._replace(broken=INTERRUPTED)
+        return Event("engine", 0, describe_pass(entry, new, result.actions)), self._confirmed(after)
+
+    def _interrupts(self, state: VolumeState, before: Published, after: Published) -> bool:
+        """S14: whether nobody could serve any more once all agents applied the revision; emergencies excepted."""
+        if any(t.group == TransitionGroup.EMERGENCY for t in after.status.datamesh_transitions):
+            return False
+        cluster = self.worlds.clusters[state.world.cluster]
+        serving = [
+            i
+            for i, node in enumerate(cluster.nodes)
+            if node.quorum and disk_of(node) == UP_TO_DATE and self._would_serve(cluster, i, before)
+        ]
+        return bool(serving) and not any(self._would_serve(cluster, i, after) for i in serving)
+
+    def _would_serve(self, cluster: Cluster, i: int, entry: Published) -> bool:
+        told = cluster.nodes[i]._replace(configuration=entry.targets[i].configuration)
+        if told.configuration.kind != DISKFUL:
+            return False
+        bench = Bench((*cluster.nodes[:i], told, *cluster.nodes[i + 1 :]), cluster.links)
+        return self.worlds.kernels.verdicts.of(bench, i, reach(cluster.links, i)) > 0
 
     def _pass(self, state: VolumeState, entry: Published) -> PassResult:
         world = state.world
@@ -273,27 +278,34 @@ class VolumeModel:
                     attachments=tuple(_attachment(i) for i in range(self.size) if state.wanted >> i & 1),
                     pool=self.pool,
                     features=self.features,
-                    fenced_nodes=tuple(f"node-{i}" for i in range(self.size) if state.world.fenced >> i & 1),
+                    fenced_nodes=tuple(f"node-{i}" for i in bits(self._evidence(state))),
                     now=_NOW,
                 ),
                 self.registry,
             )
         return found
 
+    def _evidence(self, state: VolumeState) -> int:
+        """Nodes with fencing evidence; with `rumours` every node that reaches nobody."""
+        if not self.scenario.rumours:
+            return state.world.fenced
+        links = self.worlds.clusters[state.world.cluster].links
+        return state.world.fenced | sum(1 << i for i in range(self.size) if not links[i])
+
     def _act(self, state: VolumeState, action: ReplicaAction) -> VolumeState:
         """What the volume controller and the scheduler do with an action."""
         match action:
             case CreateReplica():
                 i = self._free_node(state)
-                return state if i is None else _with_object(state, i, ReplicaObject(_KIND_OF[action.type]))
+                return state if i is None else with_object(state, i, ReplicaObject(_KIND_OF[action.type]))
             case DeleteReplica():
                 i = id_of(action.name)
                 obj = state.objects[i]
-                return state if obj is None else _with_object(state, i, obj._replace(deleting=True))
+                return state if obj is None else with_object(state, i, obj._replace(deleting=True))
             case RetypeReplica():
                 i = id_of(action.name)
                 obj = state.objects[i]
-                return state if obj is None else _with_object(state, i, obj._replace(kind=_KIND_OF[action.type]))
+                return state if obj is None else with_object(state, i, obj._replace(kind=_KIND_OF[action.type]))
 
     def _free_node(self, state: VolumeState) -> int | None:
         entry = self.table.entries[state.published]
@@ -319,7 +331,7 @@ class VolumeModel:
             gone = not self.worlds.clusters[state.world.cluster].nodes[i].up
             if not named and (state.revisions[i] == 0 or gone):
                 revisions = tuple(0 if j == i else r for j, r in enumerate(state.revisions))
-                state = _with_object(state, i, None)._replace(revisions=revisions)
+                state = with_object(state, i, None)._replace(revisions=revisions)
         return state
 
     # Judgement -------------------------------------------------------------------------------------------------------
@@ -334,8 +346,8 @@ class VolumeModel:
         for found in self.assertions.of(state.world.cluster, state.world.fenced):
             if found not in excused:
                 yield found
-        if state.given_up:
-            yield LAST_COPY
+        if state.broken:
+            yield state.broken
         for i, copies, by_tie_break in self.assertions.acknowledged_copies(state.world.cluster):
             if copies >= promised:
                 continue
@@ -343,95 +355,19 @@ class VolumeModel:
                 self.limits.add(f"{THIN_WRITES}: {copies} of {promised}")
             else:
                 yield f"{OVERSTATED}: {names(1 << i)} acknowledges on {copies} copies, {promised} are promised"
-        if not self.converges(state):
+        if not self.liveness.converges(state):
             yield STUCK
 
     def _excused(self, state: VolumeState) -> Iterator[str]:
         """Stale sides that the configuration the nodes hold cannot exclude, whatever the engine does."""
+        if self.scenario.strict:
+            return
         for found in self.assertions.of(state.world.cluster, state.world.fenced):
             if self.assertions.excused(state.world.cluster, found):
                 yield found
 
-    def converges(self, state: VolumeState) -> bool:
-        """From here, with no further fault, everything repaired and everybody working, the volume comes to rest healthy."""
-        seen: list[VolumeState] = []
-        here = state._replace(faults_left=0, intents=())
-        for _ in range(400):
-            if here in self._live:
-                break
-            seen.append(here)
-            following = self._fair(here)
-            if following is None:
-                if not self.at_rest(here) and self._alive(here):
-                    return False
-                break
-            here = following
-        else:
-            return False
-        self._live.update(seen)
-        return True
-
-    def _fair(self, state: VolumeState) -> VolumeState | None:
-        """One step of a fair continuation: repair first, then agents, data, engine.
-
-        Whoever asks for ForceLeave switches the node off for good: nobody else can keep it from coming back.
-        """
-        for i, obj in enumerate(state.objects):
-            if obj is not None and obj.force_leave and not state.world.fenced >> i & 1:
-                return self._after(state, self.worlds.fence(self.worlds.crash(state.world, i), i))
-        for _, after in self._repairs(state):
-            return after
-        for _, after in self._agents(state):
-            return after
-        for event, world in self.worlds.progress(state.world):
-            if event.verb != "write acknowledged":
-                return self._after(state, world)
-        engine = self.engine(state)
-        if engine is not None:
-            return engine[1]
-        return None if self.at_rest(state) else self._switched_off(state)
-
-    def _switched_off(self, state: VolumeState) -> VolumeState | None:
-        """Where the engine waits for evidence about a member whose object is gone, somebody switches its node off."""
-        members = self.table.entries[state.published].members
-        for i, obj in enumerate(state.objects):
-            if obj is None and members >> i & 1 and not state.world.fenced >> i & 1:
-                return self._after(state, self.worlds.fence(self.worlds.crash(state.world, i), i))
-        return None
-
-    def at_rest(self, state: VolumeState) -> bool:
-        """Nothing is under way, every member has quorum and confirmed, and the volume is served where it is wanted."""
-        entry = self.table.entries[state.published]
-        if entry.status.datamesh_transitions:
-            return False
-        nodes = self.worlds.clusters[state.world.cluster].nodes
-        for i in range(self.size):
-            if entry.members >> i & 1 and not state.world.fenced >> i & 1:
-                if state.revisions[i] != entry.revision or not nodes[i].quorum:
-                    return False
-                if entry.targets[i].primary and not nodes[i].primary:
-                    return False
-        return True
-
-    def _alive(self, state: VolumeState) -> bool:
-        """A current copy is left, and as many nodes as the layout needs; without them there is nothing to converge to."""
-        nodes = self.worlds.clusters[state.world.cluster].nodes
-        wanted = self.table.entries[state.published].status.configuration
-        if wanted is not None:
-            layout = Layout(wanted.failures_to_tolerate, wanted.guaranteed_minimum_data_redundancy)
-            if self.size - state.world.fenced.bit_count() < layout.diskful + layout.tie_breakers:
-                return False
-        return any(
-            node.current and state.objects[i] is not None and not state.world.fenced >> i & 1
-            for i, node in enumerate(nodes)
-        )
-
     def canonical(self, state: VolumeState) -> VolumeState:
         return state
-
-
-def _with_object(state: VolumeState, i: int, obj: ReplicaObject | None) -> VolumeState:
-    return state._replace(objects=(*state.objects[:i], obj, *state.objects[i + 1 :]))
 
 
 def _attachment(i: int) -> ReplicatedVolumeAttachment:
@@ -441,24 +377,4 @@ def _attachment(i: int) -> ReplicatedVolumeAttachment:
     )
 
 
-def _describe(before: Published, after: Published, actions: tuple[ReplicaAction, ...]) -> str:
-    parts = [type(action).__name__ for action in actions]
-    if after.revision != before.revision or after.status.datamesh != before.status.datamesh:
-        parts.append(f"publishes {summary(after)}")
-    for transition in after.status.datamesh_transitions:
-        active = next((step.name for step in transition.steps if step.status == "Active"), "")
-        parts.append(f"{transition.type} {transition.plan_id} {transition.replica_name}: {active}".replace("  ", " "))
-    return "; ".join(parts) or "records progress"
-
-
-def summary(entry: Published) -> str:
-    """Members, q and qmr in short."""
-    datamesh = entry.status.datamesh
-    marks = {"Diskful": "D", "LiminalDiskful": "D∅", "TieBreaker": "TB", "Access": "A"}
-    found = " ".join(
-        f"n{id_of(m.name)}={marks.get(m.type, m.type)}{'*' if m.attached else ''}"
-        f"{'!' if m.tie_breakers_disconnected else ''}"
-        for m in sorted(datamesh.members, key=lambda m: id_of(m.name))
-    )
-    off = ", TB vote off" if datamesh.tie_breakers_suspended else ""
-    return f"[{found}] q={datamesh.quorum} qmr={datamesh.quorum_minimum_redundancy}{off}"
+__all__ = ["Intent", "Scenario", "VolumeModel", "VolumeState", "summary"]
