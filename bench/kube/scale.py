@@ -48,9 +48,23 @@ async def figures(plane: ControlPlane) -> list[Figure]:
         for size in SIZES:
             copy(plane, objects, range(copied, size))
             copied = size
+            await caught_up(world)
             found += await at_size(world, size, len(objects))
         remove(plane)
+        await caught_up(world)
         return found
+
+
+async def caught_up(world: World, seconds: float = 300) -> None:
+    """Wait until the API server's caches have seen what was put beneath it; until then it answers 504."""
+    deadline = time.monotonic() + seconds
+    for resource in OWN:
+        while resource.plural in COPIED:
+            if (await world.admin.send("GET", resource.path(), None, limit="1")).status == 200:
+                break
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the API server does not catch up with {resource.plural}")
+            await asyncio.sleep(1)
 
 
 async def at_size(world: World, size: int, objects: int) -> list[Figure]:
@@ -60,7 +74,7 @@ async def at_size(world: World, size: int, objects: int) -> list[Figure]:
     audit = Audit(world.plane.audit_log)
     started = time.time()
     process = await world.processes.controller(f"size-{size}")
-    await process.ready()
+    await process.ready(300)
     ready = time.time() - started
     useful = await first_write(audit, waiting) - started
     await rest(process)

@@ -54,11 +54,12 @@ MORE_STATUSES: tuple[tuple[str, Document, Json], ...] = (
     ("DRBDResource", DRBDR, {"peers": [{"name": "pvc-1-1", "nodeID": 1}, {"name": "pvc-1-2", "nodeID": 1}]}),
 )
 MEMBER_WITHOUT_GROUP: Document = {key: value for key, value in data.MEMBER.items() if key != "lvmVolumeGroupName"}
+VIOLATION: Document = {"replicaName": "pvc-1-0", "nodeName": "n", "reason": "OutOfEligibleNodes"}
 MORE_VOLUME_STATUSES: tuple[Document, ...] = (
     {"datamesh": {"systemNetworkNames": ["Internal", "Internal"]}},
     {"datamesh": {"members": [{**MEMBER_WITHOUT_GROUP, "lvmVolumeGroupThinPoolName": "tp"}]}},
     {"datamesh": {"members": [{**data.MEMBER, "addresses": [ADDRESS, ADDRESS]}]}},
-    {"eligibleNodesViolations": [{"replicaName": "pvc-1-0", "nodeName": "n", "reason": "OutOfEligibleNodes"}] * 2},
+    {"eligibleNodesViolations": [VIOLATION, VIOLATION]},
     *(
         {
             "datameshReplicaRequests": [

@@ -35,15 +35,15 @@ class Process:
         """Its process id."""
         return self.popen.pid
 
-    async def ready(self) -> None:
+    async def ready(self, seconds: float = STARTING) -> None:
         """Wait until it says that it is ready."""
-        for _ in range(int(STARTING * 10)):
+        for _ in range(int(seconds * 10)):
             if self.popen.poll() is not None:
                 raise RuntimeError(f"{self.name} ended with {self.popen.returncode}:\n{self.tail()}")
             if await asyncio.to_thread(self._is_ready):
                 return
             await asyncio.sleep(0.1)
-        raise RuntimeError(f"{self.name} is not ready after {STARTING:.0f} s:\n{self.tail()}")
+        raise RuntimeError(f"{self.name} is not ready after {seconds:.0f} s:\n{self.tail()}")
 
     def _is_ready(self) -> bool:
         try:

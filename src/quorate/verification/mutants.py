@@ -109,16 +109,26 @@ def _waits_for_the_gone(plan: Plan, step: Step) -> Step:
 # Others --------------------------------------------------------------------------------------------------------------
 
 
+def _never_staged(context: Context) -> bool:
+    return False
+
+
+def _nothing_pending(context: Context) -> None:
+    return None
+
+
+def _always_enforced(context: Context, replica_id: int) -> bool:
+    return True
+
+
 def _one_step_emergencies() -> Registry:
-    rules = replace(DEFAULT_REGISTRY.rules, emergency_staged=lambda context: False)
+    rules = replace(DEFAULT_REGISTRY.rules, emergency_staged=_never_staged)
     return DEFAULT_REGISTRY.with_rules(rules)
 
 
 def _any_emergency() -> Registry:
     """Unreachable is enough: no quorum of the rest, no staging, several at once."""
-    rules = replace(
-        DEFAULT_REGISTRY.rules, emergency_staged=lambda context: False, voter_change_pending=lambda context: None
-    )
+    rules = replace(DEFAULT_REGISTRY.rules, emergency_staged=_never_staged, voter_change_pending=_nothing_pending)
     return DEFAULT_REGISTRY.with_rules(rules).without_guard("rest-has-quorum", "one-voter-change")
 
 
@@ -128,7 +138,7 @@ def _confirmed_by_nobody(plan: Plan, step: Step) -> Step:
 
 
 def _never_enforced() -> Registry:
-    return DEFAULT_REGISTRY.with_rules(replace(DEFAULT_REGISTRY.rules, enforced=lambda context, replica_id: True))
+    return DEFAULT_REGISTRY.with_rules(replace(DEFAULT_REGISTRY.rules, enforced=_always_enforced))
 
 
 def _without_plan(*keys: tuple[str, str]) -> Registry:

@@ -6,15 +6,15 @@ it leads now: to the same broken assertion, or where an event is no longer possi
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
-from quorate.datamesh.layout import Layout
+import msgspec
+
 from quorate.verification.cluster import STORE_NAMES
 from quorate.verification.configuration import GONE, KIND_NAMES
 from quorate.verification.search import Violation
-from quorate.verification.volume import Intent, Scenario, VolumeModel, VolumeState, summary
+from quorate.verification.volume import Scenario, VolumeModel, VolumeState, summary
 from quorate.verification.world import Event, names
 
 FORMAT = 1
@@ -92,49 +92,31 @@ def describe(scenario: Scenario) -> str:
 # Files ---------------------------------------------------------------------------------------------------------------
 
 
-def to_json(scenario: Scenario, mutant: str, assertion: str, steps: tuple[Step, ...]) -> dict[str, object]:
+class TraceFile(msgspec.Struct, frozen=True):
     """What a trace file holds."""
-    return {
-        "format": FORMAT,
-        "mutant": mutant,
-        "assertion": assertion,
-        "scenario": _scenario_to_json(scenario),
-        "events": [list(step.event) for step in steps],
-    }
 
-
-def _scenario_to_json(scenario: Scenario) -> dict[str, object]:
-    fields = scenario._asdict()
-    fields["layout"] = [scenario.layout.ftt, scenario.layout.gmdr]
-    fields["intents"] = [
-        [intent.verb, intent.node, [intent.layout.ftt, intent.layout.gmdr] if intent.layout else None]
-        for intent in scenario.intents
-    ]
-    return fields
-
-
-class TraceFile(NamedTuple):
-    """A trace read back."""
-
-    scenario: Scenario
+    format: int
     mutant: str
     assertion: str
+    scenario: Scenario
     events: tuple[Event, ...]
+
+
+def to_json(scenario: Scenario, mutant: str, assertion: str, steps: tuple[Step, ...]) -> bytes:
+    """The contents of a trace file."""
+    trace = TraceFile(FORMAT, mutant, assertion, scenario, tuple(step.event for step in steps))
+    return msgspec.json.format(msgspec.json.encode(trace), indent=2)
 
 
 def read(path: Path) -> TraceFile:
     """Read a trace file; ValueError when it is none."""
-    document = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a trace of format {FORMAT}")
-    fields = dict(document["scenario"])
-    fields["layout"] = Layout(*fields["layout"])
-    fields["intents"] = tuple(
-        Intent(verb, node, Layout(*layout) if layout else None) for verb, node, layout in fields["intents"]
-    )
-    fields["kinds"] = tuple(fields["kinds"])
-    events = tuple(Event(verb, nodes, detail) for verb, nodes, detail in document["events"])
-    return TraceFile(Scenario(**fields), document["mutant"], document["assertion"], events)
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=TraceFile)
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"{path} is not a trace: {error}") from error
+    if found.format != FORMAT:
+        raise ValueError(f"{path} is a trace of format {found.format}, this version reads format {FORMAT}")
+    return found
 
 
 def replay(model: VolumeModel, events: tuple[Event, ...]) -> tuple[tuple[Step, ...], str]:
