@@ -299,6 +299,31 @@ def test_detach_is_confirmed_by_revision_zero() -> None:
     assert transition(passed(edit_replica(cluster, 0, datamesh_revision=0)), TransitionType.DETACH, 0) is None
 
 
+def refused(cluster: Cluster) -> Cluster:
+    """The kernel refuses to change the role: the revision is recorded, the device is as it was."""
+    before = cluster.replicas[0].status.attachment
+    return edit_replica(react(cluster), 0, attachment=before)
+
+
+def test_a_refused_promotion_confirms_no_attach() -> None:
+    cluster = refused(passed(with_attachment(form(ONE), "node-0")))
+    assert told(cluster, "node-0") == ("Attaching", "Attaching, 0/1 replicas confirmed revision 3. Waiting: [#0]")
+    assert told(react(cluster), "node-0")[0] == "Attached"
+
+
+def test_a_refused_demotion_confirms_no_detach() -> None:
+    cluster = refused(passed(without_attachment(attached(), "node-0")))
+    assert transition(passed(cluster), TransitionType.DETACH, 0) is not None
+    assert transition(passed(react(cluster)), TransitionType.DETACH, 0) is None
+
+
+def test_an_attach_that_is_refused_gives_way_when_nobody_wants_it_any_more() -> None:
+    cluster = passed(only_deleting(refused(passed(with_attachment(form(ONE), "node-0"))), "node-0"))
+    assert transition(cluster, TransitionType.ATTACH, 0) is None
+    assert transition(cluster, TransitionType.DETACH, 0) is not None
+    assert told(react(cluster), "node-0")[0] == "Detached"
+
+
 # Slots.
 
 

@@ -36,17 +36,37 @@ def _has_left(context: Context) -> bool:
 
 
 def by_subject(context: Context, revision: int) -> Confirmation:
-    """C-SUBJ: the subject alone (its disk or role)."""
+    """C-SUBJ: the subject alone (its disk)."""
     must = context.subject_bit
     return Confirmation(must, _at_revision(context, must, revision))
 
 
-def by_subject_or_gone(context: Context, revision: int) -> Confirmation:
-    """C-SUBJ-GONE: the subject; also when it is no member any more, reports revision 0, or has no object (Detach)."""
+def by_attached_subject(context: Context, revision: int) -> Confirmation:
+    """Attach: the subject at the revision, with its device. A refused promotion records the revision without one: that is
+    enough once nobody wants the volume there any more, so an Attach that cannot succeed does not stand in Detach's way."""
+    must = context.subject_bit
+    done = _has_device(context) or not _is_wanted(context)
+    return Confirmation(must, _at_revision(context, must, revision) if done else 0)
+
+
+def by_detached_subject(context: Context, revision: int) -> Confirmation:
+    """C-SUBJ-GONE (Detach): the subject at the revision, without a device; also when it is no member any more, reports
+    revision 0, or has no object."""
     must = context.subject_bit
     if context.member is None or _has_left(context):
         return Confirmation(must, must)
-    return Confirmation(must, _at_revision(context, must, revision))
+    return Confirmation(must, 0 if _has_device(context) else _at_revision(context, must, revision))
+
+
+def _is_wanted(context: Context) -> bool:
+    member = context.member
+    attachments = context.world.attachments.get(member.node_name, ()) if member is not None else ()
+    return any(not attachment.metadata.deletion_timestamp for attachment in attachments)
+
+
+def _has_device(context: Context) -> bool:
+    rvr = context.replica.rvr
+    return rvr is not None and rvr.status.attachment is not None
 
 
 def by_full_mesh(context: Context, revision: int) -> Confirmation:

@@ -275,6 +275,12 @@ class TestRevision:
     def test_not_recorded_while_the_agent_says_otherwise_but_observed(self, reason: str) -> None:
         assert self.recorded(self.configured("False", reason)) == (2, 3)
 
+    @pytest.mark.parametrize("reason", ["PrimaryFailed", "SecondaryFailed"])
+    def test_recorded_although_the_role_is_refused(self, reason: str) -> None:
+        found = self.configured("False", reason)
+        assert self.recorded(found) == (3, 3)
+        assert find(status_after(decide_at_once(found), found), "DRBDConfigured") == ("False", "ConfigurationFailed")
+
     def test_not_recorded_while_the_kernel_does_not_enforce_the_quorum(self) -> None:
         found = self.configured("False", ConfiguredCondition.QUORUM_NOT_ENFORCED)
         status = status_after(decide_at_once(found), found)

@@ -20,7 +20,12 @@ from quorate.api.replicated_volume import (
     VolumeConfiguration,
 )
 from quorate.api.replicated_volume_attachment import ReplicatedVolumeAttachment, ReplicatedVolumeAttachmentSpec
-from quorate.api.replicated_volume_replica import BackingVolume, PeerStatus, ReplicatedVolumeReplica
+from quorate.api.replicated_volume_replica import (
+    BackingVolume,
+    PeerStatus,
+    ReplicaAttachment,
+    ReplicatedVolumeReplica,
+)
 from quorate.api.resources import AnyObject
 from quorate.api.value import replace
 from quorate.controllers.volume.decide import decide
@@ -137,9 +142,14 @@ def preconfigured(replica: ReplicatedVolumeReplica, *, size: int = SIZE) -> Repl
 
 
 def joined(
-    replica: ReplicatedVolumeReplica, replicas: tuple[ReplicatedVolumeReplica, ...], revision: int, *, disk: str
+    replica: ReplicatedVolumeReplica,
+    replicas: tuple[ReplicatedVolumeReplica, ...],
+    revision: int,
+    *,
+    disk: str,
+    attached: bool = False,
 ) -> ReplicatedVolumeReplica:
-    """A configured member, connected to its peers, with quorum."""
+    """A configured member, connected to its peers, with quorum; Primary where it is attached."""
     peers = tuple(
         PeerStatus(
             name=other.metadata.name,
@@ -162,6 +172,7 @@ def joined(
         type="Diskful" if replica.spec.type == "Diskful" else "Diskless",
         size=Quantity.of(SIZE) if replica.spec.type == "Diskful" else None,
         backing_volume=replace(backing, state=disk) if backing is not None else None,
+        attachment=(replica.status.attachment or ReplicaAttachment(device_path="/dev/drbd1000")) if attached else None,
     )
     found = current(replace(replica, status=status), "DRBDConfigured", conditions.TRUE, "Configured")
     found = current(found, "Configured", conditions.TRUE, "Configured")
@@ -286,7 +297,13 @@ class World:
         """Every replica runs the published revision, connected."""
         replicas = self.replicas
         revision = self.volume.status.datamesh_revision
-        self.put(*(joined(replica, replicas, revision, disk=disk) for replica in replicas))
+        attached = [member.name for member in self.volume.status.datamesh.members if member.attached]
+        self.put(
+            *(
+                joined(replica, replicas, revision, disk=disk, attached=replica.metadata.name in attached)
+                for replica in replicas
+            )
+        )
 
     def form(self) -> None:
         """Drive formation to its end on a perfect cluster."""

@@ -6,6 +6,8 @@ Guarantees
 * the cache stores the generation that the patch will produce, so a patch is not followed by a write that only corrects it;
 * a revision is recorded only when the agent reports the current generation as configured, the kernel enforces its quorum
   (decision 5), and disk, size and type are the intended ones; it returns to 0 after the replica left (decision 11);
+* a refused promotion or demotion does not hold the revision back: what would give the node its quorum may wait for exactly
+  this revision. Attach and Detach look at the device as well (`quorate.datamesh.confirm`);
 * a new replica with a disk gets its DRBDResource when the disk is ready: one bring-up instead of two. A member never waits,
   because its vote counts without a disk too.
 """
@@ -36,6 +38,8 @@ from quorate.machinery.effects import Create, Delete, Effect, Half, Patch
 
 R = DRBDConfiguredCondition
 
+ROLE_REASONS = (ConfiguredCondition.PRIMARY_FAILED, ConfiguredCondition.SECONDARY_FAILED)
+"""Told by the agent only when all the rest is as intended and in force."""
 UNSATISFIED_BY_VOLUME = "Waiting for ReplicatedVolume to be ready"
 
 
@@ -155,7 +159,17 @@ def _configure(situation: Situation, backing: BackingVolumeOutcome, kept: DrbdOu
     observed = situation.revision if situation.member is not None else outcome.observed_revision
     outcome = replace_outcome(outcome, observed_revision=observed)
     waiting = _compute_wait(situation, backing, target, target.configured)
-    return replace_outcome(outcome, verdict=waiting) if waiting is not None else _conclude(situation, outcome)
+    if waiting is not None:
+        return replace_outcome(outcome, verdict=waiting)
+    concluded = _conclude(situation, outcome)
+    if target.configured.status != conditions.TRUE:
+        return replace_outcome(concluded, verdict=compute_failed(target.configured))
+    return concluded
+
+
+def compute_failed(configured: Condition) -> Verdict:
+    """What the agent could not do, in its words."""
+    return Verdict.false(R.CONFIGURATION_FAILED, f"{configured.reason}: {configured.message}")
 
 
 def _compute_wait(
@@ -168,8 +182,8 @@ def _compute_wait(
         return Verdict.false(R.IN_MAINTENANCE, configured.message or "DRBD resource is in maintenance mode")
     if configured.reason == ConfiguredCondition.QUORUM_NOT_ENFORCED:
         return Verdict.false(R.QUORUM_NOT_ENFORCED, configured.message or "Kernel does not enforce the quorum yet")
-    if configured.status != conditions.TRUE:
-        return Verdict.false(R.CONFIGURATION_FAILED, f"{configured.reason}: {configured.message}")
+    if configured.status != conditions.TRUE and configured.reason not in ROLE_REASONS:
+        return compute_failed(configured)
     if not drbdr.status.addresses:
         return Verdict.unknown(R.APPLYING_CONFIGURATION, "Waiting for agent to report DRBD addresses")
     intended_type = projection.intended_member_type(situation.member, situation.replica)
