@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import cast
@@ -14,6 +15,8 @@ from tests.local.builders import WIDGETS, crd
 
 BACKENDS = ("embedded", "kube")
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SERVED_SECONDS = 120
+"""Until a new definition is served; usually it takes one."""
 TOYS = (crd(), crd("Gadget", status=False))
 
 
@@ -43,12 +46,14 @@ class Backends:
             made = real.send("POST", DEFINITIONS, {}, {"content-type": "application/json"}, encode(definition))
             assert made.status == 201, made.body
         real._made.clear()
-        for _ in range(500):
+        deadline = time.monotonic() + SERVED_SECONDS
+        while time.monotonic() < deadline:
             served = [
                 real.send("GET", path, {}, {}, b"").status for path in (WIDGETS, WIDGETS.replace("widget", "gadget"))
             ]
             if served == [200, 200]:
                 return real
+            time.sleep(0.05)
         raise AssertionError("the definitions are not served")
 
     def close(self) -> None:

@@ -87,8 +87,8 @@ class Real:
     def __init__(self, port: int, authority: Path, certificate: Path, key: Path) -> None:
         context = ssl.create_default_context(cafile=str(authority))
         context.load_cert_chain(certificate, key)
-        self._connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
-        self._watching = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
+        self._connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=120)
+        self._watching = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=120)
         self._made: list[str] = []
 
     def send(self, method: str, path: str, query: dict[str, str], headers: dict[str, str], body: bytes) -> Answered:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from quorate.local.jsonvalue import Json, as_object, decode
-from tests.conformance import cases_own, cases_reads, cases_schema, cases_writes
+from tests.conformance import cases_own, cases_places, cases_reads, cases_schema, cases_writes
 from tests.conformance.backends import Backends
 from tests.conformance.differences import DIFFERENCES
 from tests.conformance.session import Case
@@ -24,6 +25,7 @@ MODULES: dict[str, dict[str, Case]] = {
     "reads": cases_reads.CASES,
     "schema": cases_schema.CASES,
     "own": cases_own.CASES,
+    "places": cases_places.CASES,
 }
 RECORDED = Path(__file__).parent / "recorded"
 RECORDING = os.environ.get("QUORATE_RECORD", "") == "1"
@@ -66,3 +68,9 @@ def difference(expected: Json, found: Json) -> str:
 
 def test_every_difference_names_a_case() -> None:
     assert set(DIFFERENCES) <= {name for _, name in ALL}
+
+
+def test_the_document_lists_every_difference_with_its_reason() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "local-api.md").read_text()
+    listed = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE))
+    assert {case: reason for case, reason in listed.items() if case != "case"} == DIFFERENCES
