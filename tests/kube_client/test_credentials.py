@@ -11,6 +11,7 @@ from quorate.api import times
 from quorate.api.value import SharedSecret
 from quorate.kube.credentials import credentials_of
 from quorate.kube.kubeconfig import ConfigError, Exec, ExecVariable, ServerConfig
+from quorate.machinery import errors
 
 V1 = "client.authentication.k8s.io/v1"
 
@@ -67,11 +68,21 @@ async def test_token_file_is_read_again_as_it_rotates(tmp_path: Path) -> None:
     assert await shown() == "Bearer third"
     path.write_text("")
     source.refresh()
-    with pytest.raises(ConfigError, match="empty"):
-        await source.proof()
+    assert await shown() == "Bearer third", "somebody is writing the file"
     path.unlink()
+    assert await shown() == "Bearer third"
+    path.write_text("fourth")
+    assert await shown() == "Bearer fourth"
+
+
+async def test_a_token_file_that_never_had_a_token_is_a_wrong_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    config = ServerConfig(server="http://s", token_file=str(path))
     with pytest.raises(ConfigError, match="cannot be read"):
-        await source.proof()
+        await header(config, Hands())
+    path.write_text("\n")
+    with pytest.raises(ConfigError, match="empty"):
+        await header(config, Hands())
 
 
 def plugin(tmp_path: Path, body: str, **fields: object) -> ServerConfig:
@@ -115,6 +126,19 @@ async def test_refused_exec_credentials_are_asked_for_again(tmp_path: Path) -> N
     proof = await source.proof()
     assert proof.authorization is not None
     assert proof.authorization.reveal() == "Bearer run-2"
+
+
+async def test_a_plugin_that_stops_working_is_an_outage_and_not_the_end(tmp_path: Path) -> None:
+    hands = Hands()
+    body = f"if count == 2: sys.exit('no network')\n{answer(hands.time + 9999)}"
+    source = credentials_of(plugin(tmp_path, body), now=hands, monotonic=hands)
+    await source.proof()
+    source.refresh()
+    with pytest.raises(errors.Unavailable, match="no network"):
+        await source.proof()
+    proof = await source.proof()
+    assert proof.authorization is not None
+    assert proof.authorization.reveal() == "Bearer run-3"
 
 
 async def test_exec_plugin_gets_its_environment_and_the_cluster(tmp_path: Path) -> None:

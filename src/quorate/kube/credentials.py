@@ -1,7 +1,8 @@
 """Proof of identity for each request: fixed tokens, token files that rotate, exec plugins whose answers expire.
 
 A source answers with the headers to send and, for certificates, with what TLS must present. `refresh` is called after a
-401, so that credentials revoked early are replaced at once.
+401, so that credentials revoked early are replaced at once. A source that never worked is a `ConfigError`, which ends the
+process with the reason; one that stops working is an outage, which is waited out (`Unavailable`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import msgspec
 from quorate.api import times
 from quorate.api.value import SharedSecret
 from quorate.kube.kubeconfig import ConfigError, Exec, ServerConfig
+from quorate.machinery import errors
 
 TOKEN_FILE_SECONDS = 60.0
 """How long a token that was read from a file is used; kubelets rotate them long before they expire."""
@@ -76,14 +78,22 @@ class TokenFile:
     async def proof(self) -> Proof:
         if self._monotonic() - self._read_at >= TOKEN_FILE_SECONDS:
             try:
-                token = (await asyncio.to_thread(self._path.read_text)).strip()
-            except OSError as error:
-                raise ConfigError(f"{self._path}: the token cannot be read: {error.strerror}") from error
-            if not token:
-                raise ConfigError(f"{self._path}: the token file is empty")
-            self._proof = Proof(bearer(token))
-            self._read_at = self._monotonic()
+                self._proof = Proof(bearer(await self._read()))
+                self._read_at = self._monotonic()
+            except ConfigError:
+                # Somebody writes the file just now, or forgot it: the server decides how long the last token is good.
+                if self._proof.authorization is None:
+                    raise
         return self._proof
+
+    async def _read(self) -> str:
+        try:
+            token = (await asyncio.to_thread(self._path.read_text)).strip()
+        except OSError as error:
+            raise ConfigError(f"{self._path}: the token cannot be read: {error.strerror}") from error
+        if not token:
+            raise ConfigError(f"{self._path}: the token file is empty")
+        return token
 
     def refresh(self) -> None:
         self._read_at = float("-inf")
@@ -115,12 +125,19 @@ class ExecPlugin:
         self._now = now
         self._proof: Proof | None = None
         self._expires = float("inf")
+        self._worked = False
         self._running = asyncio.Lock()
 
     async def proof(self) -> Proof:
         async with self._running:
             if self._proof is None or self._now() >= self._expires - EXPIRY_MARGIN:
-                status = await self._run()
+                try:
+                    status = await self._run()
+                except ConfigError as error:
+                    if self._worked:
+                        raise errors.unavailable(str(error)) from error
+                    raise
+                self._worked = True
                 self._expires = (
                     times.parse(status.expiration_timestamp) if status.expiration_timestamp else float("inf")
                 )
