@@ -37,6 +37,6 @@ def install_crds(running: ControlPlane, programs: Path) -> None:
     done = subprocess.run([*kubectl, "apply", "-f", str(CRDS)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr, done.stderr
-    established = [*kubectl, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]
+    established = [*kubectl, "wait", "--for=condition=Established", "--timeout=300s", "crd", "--all"]
     done = subprocess.run(established, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

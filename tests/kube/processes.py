@@ -17,7 +17,7 @@ from tests.kube.accounts import CONTROLLER, EXTENDER, Admin
 from tests.kube.servers import ControlPlane, free_port
 
 QUORATE = str(Path(sys.executable).parent / "quorate")
-STARTING = 60.0
+STARTING = 300.0
 """Seconds that a process has to become ready."""
 
 
@@ -27,8 +27,11 @@ class Process:
 
     name: str
     port: int
+    """Health, readiness and metrics."""
     popen: subprocess.Popen[bytes]
     log: Path
+    serves: int = 0
+    """Port of what it offers, if anything."""
 
     @property
     def pid(self) -> int:
@@ -47,11 +50,8 @@ class Process:
 
     def _is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=2) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=10) as answer:
                 return answer.status == 200
-        except urllib.error.HTTPError as error:
-            # The extender listens once it is ready and knows no such path.
-            return error.code == 404
         except (urllib.error.URLError, OSError):
             return False
 
@@ -59,7 +59,7 @@ class Process:
         """The text of its metrics."""
 
         def read() -> str:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=60) as answer:
                 return answer.read().decode()
 
         return await asyncio.to_thread(read)
@@ -110,22 +110,23 @@ class Processes:
     async def extender(self) -> Process:
         """The scheduler extender."""
         config = await self.config_of(EXTENDER, "extender")
-        port = free_port()
-        return self._start("extender", port, ["extender", "--kubeconfig", str(config), "--port", str(port)])
+        port, health = free_port(), free_port()
+        arguments = ["--kubeconfig", str(config), "--port", str(port), "--health-address", f"127.0.0.1:{health}"]
+        return self._start("extender", health, ["extender", *arguments], serves=port)
 
     async def config_of(self, account: str, name: str) -> Path:
         """A kubeconfig with a token of an account."""
         token = await self.admin.token(account)
         return self.plane.kubeconfig(f"token: {token}", f"{name}.kubeconfig")
 
-    def _start(self, name: str, port: int, arguments: list[str]) -> Process:
+    def _start(self, name: str, port: int, arguments: list[str], *, serves: int = 0) -> Process:
         log = self.plane.directory / f"{name}.log"
         environment = {**os.environ, "NO_PROXY": "*"}
         with log.open("ab") as output:
             popen = subprocess.Popen(
                 [QUORATE, *arguments], stdout=output, stderr=output, cwd=self.plane.directory, env=environment
             )
-        process = Process(name, port, popen, log)
+        process = Process(name, port, popen, log, serves)
         self.running.append(process)
         return process
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.kube import binaries, certificates
 
 ADMIN_TOKEN = "quorate-test-admin-token"
-START_SECONDS = 90
+START_SECONDS = 300
 AUDIT_POLICY = """apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -136,7 +136,8 @@ class ControlPlane:
         context = ssl.create_default_context(cafile=str(self.authority.path))
         context.load_cert_chain(self.admin.certificate, self.admin.key)
         last = "no answer"
-        for _ in range(START_SECONDS * 5):
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
             if self.processes["kube-apiserver"].poll() is not None:
                 break
             try:

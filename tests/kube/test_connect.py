@@ -28,6 +28,7 @@ from quorate.machinery.clock import SystemClock
 from tests.kube import etcd
 from tests.kube.accounts import CONTROLLER, JSON, Admin
 from tests.kube.certificates import Authority
+from tests.kube.proxy import proxy
 from tests.kube.servers import ADMIN_TOKEN, ControlPlane
 
 PLUGIN = """
@@ -165,6 +166,27 @@ async def test_the_service_account_of_a_pod(plane: ControlPlane, tmp_path: Path)
         await admin.close()
 
 
+async def test_proxy_variables_and_what_they_leave_out(plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TLS goes through the tunnel to the server itself: its certificate is verified and ours is presented."""
+    for name in ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    config = load(str(plane.kubeconfig()))
+    async with proxy() as through:
+        monkeypatch.setenv("HTTPS_PROXY", through.url)
+        assert await whoami(config) == "admin"
+        assert through.tunnels == [f"127.0.0.1:{plane.port}"]
+        async with connected(config) as client:
+            version = (await client.list(Namespace)).resource_version
+            async with aclosing(client.watch(Namespace, resource_version=version)) as events:
+                await client.create(Namespace(metadata=ObjectMeta(name="through-a-proxy")))
+                assert isinstance(await asyncio.wait_for(anext(events), 60), Changed)
+        used = len(through.tunnels)
+        assert used > 1
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        assert await whoami(config) == "admin"
+        assert len(through.tunnels) == used
+
+
 async def test_another_authority_is_refused(plane: ControlPlane, tmp_path: Path) -> None:
     other = Authority(tmp_path)
     config = plane.kubeconfig(f"token: {ADMIN_TOKEN}", "other.kubeconfig")
@@ -192,7 +214,7 @@ async def test_a_watch_resumes_where_it_was_and_hears_bookmarks(plane: ControlPl
         start = (await client.list(Namespace)).resource_version
         await client.create(Namespace(metadata=ObjectMeta(name="first")))
         async with aclosing(client.watch(Namespace, resource_version=start)) as events:
-            seen = await asyncio.wait_for(anext(events), 10)
+            seen = await asyncio.wait_for(anext(events), 60)
         assert isinstance(seen, Changed)
         assert (seen.type, seen.obj.metadata.name) == ("ADDED", "first")
         await client.create(Namespace(metadata=ObjectMeta(name="second")))
@@ -230,7 +252,7 @@ async def test_a_compacted_past_is_expired_and_a_restart_only_delays_reads(plane
             await client.delete(found)
         with pytest.raises(errors.Expired):
             async with aclosing(client.watch(LVMVolumeGroup, resource_version="1")) as events:
-                await asyncio.wait_for(anext(events), 10)
+                await asyncio.wait_for(anext(events), 60)
 
 
 def group(name: str) -> LVMVolumeGroup:

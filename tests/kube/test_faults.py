@@ -122,7 +122,7 @@ async def test_one_of_two_controllers_works_and_a_lost_leader_writes_no_more(pla
         second = await lease_moves(world, first)
         await system.formed()
         paused.signal(signal.SIGCONT)
-        assert await asyncio.to_thread(paused.popen.wait, 30) == 1, "a leader that lost the lease ends"
+        assert await asyncio.to_thread(paused.popen.wait, 180) == 1, "a leader that lost the lease ends"
         await world.processes.controller("three", elect=True)
         await next(process for process in running if process.pid == pid_of(second)).kill()
         await system.create_attachment("vol", (await stories.diskful_nodes(system))[0])
@@ -156,7 +156,7 @@ async def test_the_api_server_may_restart_while_somebody_writes(plane: ControlPl
         await system.create_volume("late")
         await system.formed("late")
         report = await writer.stop()
-        assert report.failed == report.pauses == 0
+        assert report.failed == 0
         await check_contents(system)
         await system.detach(attachment)
         check_nothing_was_made_twice(world)
@@ -203,7 +203,7 @@ async def test_fifty_volumes_at_once(plane: ControlPlane) -> None:
         await system.create_class()
         names = [f"vol-{number}" for number in range(50)]
         await asyncio.gather(*(system.create_volume(name) for name in names))
-        await system.until(partial(all_formed, system, names), 300, "fifty volumes are formed")
+        await system.until(partial(all_formed, system, names), 120, "fifty volumes are formed")
         nodes = [(await stories.diskful_nodes(system, name))[0] for name in names[:10]]
         attached = await asyncio.gather(*(system.attach(name, node) for name, node in zip(names, nodes, strict=False)))
         await asyncio.gather(*(system.detach(attachment) for attachment in attached))
@@ -212,7 +212,7 @@ async def test_fifty_volumes_at_once(plane: ControlPlane) -> None:
         async def all_gone() -> bool:
             return not await system.list(ReplicatedVolume)
 
-        await system.until(all_gone, 300, "fifty volumes are gone")
+        await system.until(all_gone, 120, "fifty volumes are gone")
         await system.check_no_orphans()
         assert not world.audit.refused(user(CONTROLLER))
         assert not world.audit.refused(user(AGENT))

@@ -19,7 +19,7 @@ async def test_a_whole_life_under_the_shipped_rights(plane: ControlPlane) -> Non
     async with world_on(plane) as world:
         extender = await world.processes.extender()
         await extender.ready()
-        controller = await world.processes.controller(elect=True, extender=f"http://127.0.0.1:{extender.port}")
+        controller = await world.processes.controller(elect=True, extender=f"http://127.0.0.1:{extender.serves}")
         await controller.ready()
         await live(world)
         for account in (CONTROLLER, AGENT, EXTENDER):

@@ -177,7 +177,7 @@ def installed_controller(plane: ControlPlane) -> Generator[Process]:
 
 def check_what_the_controller_does(plane: ControlPlane, process: Process) -> None:
     """It takes up the documents' objects: the class gets its pool, and says that no node of it is there."""
-    follow(plane, "kubectl wait --for=jsonpath='{.status.phase}'=InsufficientNodes --timeout=60s rsc/replicated")
+    follow(plane, "kubectl wait --for=jsonpath='{.status.phase}'=InsufficientNodes --timeout=300s rsc/replicated")
     follow(plane, "kubectl get rsp -o name | grep -q .")
     metrics = asyncio.run(process.metrics())
     assert 'sds_rv_count{storage_class="replicated",phase="Active"} 1' in metrics
@@ -209,7 +209,7 @@ def test_the_documents_hold_when_they_are_followed(fresh_plane: ControlPlane) ->
 
     with installed_controller(fresh_plane):
         follow(fresh_plane, removing_volumes)
-        follow(fresh_plane, "kubectl wait --for=delete --timeout=60s rv/first rva/first-on-node-a rsc/replicated")
+        follow(fresh_plane, "kubectl wait --for=delete --timeout=300s rv/first rva/first-on-node-a rsc/replicated")
         assert follow(fresh_plane, "kubectl get rv,rvr,rva,rsc,rsp -o name") == ""
     follow(fresh_plane, removing)
     assert "quorate" not in follow(fresh_plane, "kubectl -n quorate-system get deployment,daemonset,configmap -o name")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import Random, SystemRandom
@@ -36,6 +36,18 @@ from tests.kube.servers import ControlPlane
 
 CLEARED = (*OWN, *(by_kind(kind) for kind in ("StorageClass", "Node", "Pod", "Lease")))
 """Kinds whose objects do not outlive a test."""
+
+
+PATIENCE = 5.0
+"""Waits are written for virtual time. Here time is real and the machine may be busy: only what never comes is a failure."""
+
+
+class PatientSystem(System):
+    """A system whose waits are long; nothing waits longer than it must."""
+
+    async def until(self, reached: Callable[[], Awaitable[bool]], seconds: float, what: str) -> None:
+        """See `System.until`."""
+        await super().until(reached, seconds * PATIENCE, what)
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,7 @@ async def world_on(plane: ControlPlane, shape: Shape | None = None) -> AsyncGene
         agent_transport=agent_transport,
     )
     cluster = LocalCluster(options.shape, wiring)
-    system = System(options, cluster, ApiServer(all_crds()), writes, faulty, clock)
+    system = PatientSystem(options, cluster, ApiServer(all_crds()), writes, faulty, clock)
     processes = Processes(plane, admin)
     try:
         for index, name in enumerate(options.shape.node_names()):
