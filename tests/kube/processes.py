@@ -32,6 +32,8 @@ class Process:
     log: Path
     serves: int = 0
     """Port of what it offers, if anything."""
+    log_from: int = 0
+    """Where its part of the log begins: processes of one name share a file."""
 
     @property
     def pid(self) -> int:
@@ -83,9 +85,13 @@ class Process:
             except subprocess.TimeoutExpired:
                 await self.kill()
 
+    def said(self) -> str:
+        """Its log."""
+        return self.log.read_bytes()[self.log_from :].decode(errors="replace")
+
     def tail(self) -> str:
         """The end of its log."""
-        return self.log.read_text(errors="replace")[-3000:]
+        return self.said()[-3000:]
 
 
 @dataclass
@@ -122,11 +128,12 @@ class Processes:
     def _start(self, name: str, port: int, arguments: list[str], *, serves: int = 0) -> Process:
         log = self.plane.directory / f"{name}.log"
         environment = {**os.environ, "NO_PROXY": "*"}
+        begin = log.stat().st_size if log.exists() else 0
         with log.open("ab") as output:
             popen = subprocess.Popen(
                 [QUORATE, *arguments], stdout=output, stderr=output, cwd=self.plane.directory, env=environment
             )
-        process = Process(name, port, popen, log, serves)
+        process = Process(name, port, popen, log, serves, begin)
         self.running.append(process)
         return process
 

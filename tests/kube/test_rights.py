@@ -57,6 +57,8 @@ NOBODY: tuple[Asked, ...] = (
 
 ONE_OF_THEM: dict[str, tuple[Asked, ...]] = {
     CONTROLLER: (
+        ("get", OURS, "lvmvolumegroups", "", ""),
+        ("get", "", "pods", NAMESPACE, ""),
         ("patch", OURS, "drbdresources/status", "", ""),
         ("patch", OURS, "drbdresourceoperations/status", "", ""),
         ("patch", OURS, "lvmlogicalvolumes/status", "", ""),
@@ -74,6 +76,7 @@ ONE_OF_THEM: dict[str, tuple[Asked, ...]] = {
         ("create", "coordination.k8s.io", "leases", NAMESPACE, ""),
     ),
     EXTENDER: (
+        ("get", OURS, "lvmvolumegroups", "", ""),
         ("patch", OURS, "lvmlogicalvolumes", "", ""),
         ("list", OURS, "replicatedvolumes", "", ""),
         ("list", OURS, "drbdresources", "", ""),
