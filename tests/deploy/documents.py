@@ -16,3 +16,11 @@ def scripts(name: str) -> tuple[str, ...]:
         "".join(line.removeprefix(found[1]) for line in found[2].splitlines(keepends=True))
         for found in _BLOCK.finditer(text)
     )
+
+
+def inline(name: str, beginning: str) -> str:
+    """The one command that a document's sentences name with this beginning."""
+    text = (DOCS / name).read_text(encoding="utf-8")
+    found = dict.fromkeys(re.findall(rf"`({re.escape(beginning)}[^`]*)`", text))
+    (command,) = found
+    return command

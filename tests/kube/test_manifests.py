@@ -212,4 +212,23 @@ def test_the_documents_hold_when_they_are_followed(fresh_plane: ControlPlane) ->
         follow(fresh_plane, "kubectl wait --for=delete --timeout=300s rv/first rva/first-on-node-a rsc/replicated")
         assert follow(fresh_plane, "kubectl get rv,rvr,rva,rsc,rsp -o name") == ""
     follow(fresh_plane, removing)
-    assert "quorate" not in follow(fresh_plane, "kubectl -n quorate-system get deployment,daemonset,configmap -o name")
+    assert NAMES not in follow(fresh_plane, INSTALLED)
+    check_plain_manifests(fresh_plane)
+    follow(fresh_plane, documents.inline("install.md", "kubectl delete crd"))
+    assert follow(fresh_plane, "kubectl get crd -o name") == ""
+
+
+NAMES = "quorate"
+INSTALLED = "kubectl -n quorate-system get deployment,daemonset,configmap -o name"
+
+
+def check_plain_manifests(plane: ControlPlane) -> None:
+    """What the documents offer instead of Helm: the same files install, and replace, an upgrade and the CRDs alone too."""
+    command = documents.inline("install.md", "kubectl apply --server-side")
+    assert documents.inline("upgrade.md", "kubectl apply --server-side -f deploy/manifests") == command
+    follow(plane, command)
+    assert follow(plane, INSTALLED).count(NAMES) >= 3
+    with installed_controller(plane):
+        follow(plane, command)
+        follow(plane, documents.inline("upgrade.md", "kubectl apply --server-side -f deploy/crds"))
+    follow(plane, "kubectl delete --wait=false -f deploy/manifests/quorate.yaml")
