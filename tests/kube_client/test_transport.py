@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -106,6 +107,25 @@ async def test_refused_connection_is_repeated_then_unavailable() -> None:
         with pytest.raises(errors.Unavailable):
             await call(made, "PATCH", b"{}")
     assert len(clock.slept) == 4
+
+
+async def test_connections_are_kept_and_used_again() -> None:
+    peers: list[object] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        peers.append(request.transport.get_extra_info("peername"))
+        return web.Response(text="{}")
+
+    async with serving(handler) as url, transport(ServerConfig(server=url), SkippingClock()) as made:
+        for _ in range(10):
+            await call(made, "GET")
+        await asyncio.gather(*(call(made, "PATCH", b"{}") for _ in range(10)))
+        for _ in range(10):
+            await call(made, "GET")
+    assert len(peers) == 30
+    assert len(set(peers[:10])) == 1
+    assert set(peers[20:]) <= set(peers[:20])
 
 
 async def test_broken_write_is_not_repeated() -> None:
