@@ -87,6 +87,7 @@ class Cluster:
         self._hosts: dict[str, SimulatedHost] = {}
         self._feeds: dict[str, list[EventFeed]] = {}
         self._telling: set[int] = set()
+        self.witnesses: list[Callable[[str], None]] = []  # told the node's name at every change of what it reports
         self.resync = Resync(self, scheduler, self._sync_error)
         chosen = timing if timing is not None else DefaultTiming(self.random.random)
         self.links = Links(
@@ -98,8 +99,10 @@ class Cluster:
             self._after_meeting,
             self._after_connect,
             self._after_probe,
+            lambda resource: self.operations.tell_disk_states(resource),
         )
         self.renegotiation = Renegotiation(self, self.resync)
+        self.resync.reaches = self._reaches
         self.resync.compare_again = self.renegotiation.compare_again
         self.operations = Operations(self, self.links, self.resync, self.renegotiation)
         self.maintenance = Maintenance(self, self.operations, self.resync)
@@ -114,7 +117,9 @@ class Cluster:
             self._promote,
             self._demote,
             self._panic,
+            chosen.news,
         )
+        self.maintenance.begin_generation = self._begin_generation
         self.network.listeners.append(self.links.reconsider)
         self.network.listeners.append(self._wake_writers)
         for index, name in enumerate(nodes):
@@ -227,6 +232,8 @@ class Cluster:
             feeds.remove(feed)
 
     def _react(self, kernel: Kernel, change: Change) -> None:
+        for witness in self.witnesses:
+            witness(kernel.node)
         for feed in self._feeds.get(kernel.node, ()):
             feed.offer(change)
         regained = change.old(change.resource, "suspended_quorum") is True and not change.resource.suspended_quorum
@@ -244,6 +251,8 @@ class Cluster:
                 self.scheduler.call_later(0.0, lambda begun=target: self.resync.go_on(begun))
 
     def _announce(self, name: str, line: str) -> None:
+        for witness in self.witnesses:
+            witness(name)
         for feed in self._feeds.get(name, ()):
             feed.add(line)
 
@@ -281,6 +290,9 @@ class Cluster:
             if node is not None and node.running and self.io.pending:
                 for volume in list(node.kernel.minors.values()):
                     self.io.resume(node.kernel, volume)
+        for connection in self.between(one, other):
+            if connection.link is Link.CONNECTED and self.links.active_path(connection) is not None:
+                self._tell_soon(connection.resource)  # what was sent into the silence arrives after all
 
     def _reaches(self, peer: PeerVolume) -> bool:
         return self.links.active_path(peer.connection) is not None
@@ -306,6 +318,9 @@ class Cluster:
                 self.crash(resource.node)
 
         self.scheduler.call_later(0.0, die)
+
+    def _begin_generation(self, volume: Volume) -> None:
+        self.io.begin_generation(self.nodes[volume.resource.node].kernel, volume)
 
     def _after_probe(self, member: Member) -> None:
         self.renegotiation.compare_unstable(member.resource)

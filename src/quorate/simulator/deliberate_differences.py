@@ -44,9 +44,12 @@ UNCOMPARED: Final = {
     "percent-resync-done": _PROGRESS,
 }
 
+_LEFT = "shown while blocks are left, which is a matter of speed at the moment of the snapshot"
+
 WHILE_SYNCING: Final = {
     "out-of-sync": _PROGRESS,
     "percent-in-sync": _PROGRESS,
+    "has-sync-details": _LEFT,
 }
 """Not compared between groups, where a resync may be half done; compared wherever the cluster has settled."""
 
@@ -54,11 +57,34 @@ WHILE_SYNCING: Final = {
 UNFINISHED: Final = {
     "out-of-sync": _PROGRESS,
     "percent-in-sync": _PROGRESS,
-    "has-sync-details": "shown while blocks are left, which is a matter of speed at the moment of the snapshot",
+    "has-sync-details": _LEFT,
 }
 """Not compared for a peer whose recorded resync runs or was interrupted, until the recording shows it at its end: how
 far a resync came, and what was in flight when it broke off, belong to the machine (both ends of one recorded resync
 differ in these counters themselves, S3b)."""
+
+
+WHILE_A_LOOP_WRITES: Final = {
+    "open": "a shell loop in the background opens and closes the device several times a second (S8, S13)",
+}
+"""Not compared of a node's devices where the cluster has settled while such a loop runs on that node. On the way there the
+recorded openings and closings are among the states the node must go through."""
+
+
+PASSING: Final = frozenset(
+    {"Disconnecting", "Unconnected", "Timeout", "BrokenPipe", "NetworkFailure", "ProtocolError", "TearDown"}
+)
+"""States in which a connection does not stay. A closing snapshot that shows one caught a connection between two tries that
+go on for ever (a wrong node id, S15 #67): the cluster has not settled, and the node must have gone through that state
+instead of being in it at the same instant."""
+
+
+TORN_OVER: Final = 0.25
+"""How long one reading may take, in seconds. `drbdsetup status` is not atomic: it asks the kernel for the resource, the
+devices, the connections, the peer devices and the paths one after the other, so a snapshot taken while things move can
+show a connection that is still Connecting with a peer device that is already Established (S13 #31, S5d #50, X8a #42).
+Such a snapshot matches when each part is as the node had it, in this order, within this time. Where the cluster has
+settled the whole state is compared as one."""
 
 
 class Deliberate(NamedTuple):
@@ -84,6 +110,22 @@ DELIBERATE: Final = (
         (),
         "an attach hung, its disk stayed Negotiating and both peers in WFBitMapS until the links were cut",
         "a bug of 9.3.2 that the recordings list as seen once and not reproduced; every other attach ends",
+    ),
+    Deliberate(
+        "S3b",
+        74,
+        78,
+        ("n0", "n2"),
+        "a transport stood for ten seconds without a word, then broke (BrokenPipe while Connecting)",
+        "seen once in 374 handshakes, on a machine busy with a resync; the model's handshakes answer or the line is dead",
+    ),
+    Deliberate(
+        "S17b",
+        54,
+        54,
+        ("n1",),
+        "the Secondary is Connected for 30 ms in a meeting whose commit fails at the Primary (-25), then sees BrokenPipe",
+        "a meeting is one step at both ends of the model; the outcome, both dialling again, is the same",
     ),
     Deliberate(
         "S3b",

@@ -77,9 +77,9 @@ def attach(
     kernel.commit(change)
     volume.backing = Backing(path, device, metadata, {**compute_defaults(DISK), **given})
     device.users += 1
-    volume.resource.ordered = True
     try:
         take_slots(volume, metadata)
+        volume.resource.ordered = True
         metadata.node_id = volume.resource.node_id
         _recall(volume, metadata)
         grow_to_fit(volume)

@@ -14,15 +14,17 @@ from quorate.simulator.change import Change, attempt
 from quorate.simulator.errors import Refusal
 from quorate.simulator.handshake import Decision
 from quorate.simulator.meeting import (
-    capacity,
     close_paths,
     compare_ends,
     establish,
+    force_secondary,
     join_ends,
+    learn_sizes,
     one_sided,
     same_session,
     secret,
     settings_agree,
+    too_small,
     use_path,
 )
 from quorate.simulator.model import Connection, Path, PeerVolume, Resource
@@ -63,6 +65,7 @@ class Links:
     after_meeting: Callable[[PeerVolume, Decision], None]
     after_connect: Callable[[Connection, Connection], None]
     after_probe: Callable[[Member], None]
+    tell: Callable[[Resource], None]
     timers: dict[int, Handle] = field(default_factory=dict[int, Handle])
     meeting: bool = False  # between the commits of two ends; writers wait for its end (I6)
 
@@ -107,6 +110,9 @@ class Links:
         decisions = compare_ends(connection, end)
         if self._hopeless(connection, end, decisions):
             self.meet(connection)
+            return
+        if self._held_up(connection, end):
+            self._later(connection, RETRY, lambda: self._rehearse(connection))
             return
         try:
             for _, change in reversed(self._try(connection, end, decisions)[0]):
@@ -233,7 +239,9 @@ class Links:
             return None
         decisions = compare_ends(connection, end)
         if self._hopeless(connection, end, decisions):
-            return self._reject(connection, end)
+            return self._reject(connection, end, decisions)
+        if self._held_up(connection, end):
+            return self._later(connection, RETRY, lambda: self.meet(connection))
         try:
             self._connect(connection, end, decisions)
         except Refusal as refusal:
@@ -245,15 +253,40 @@ class Links:
         if secret(connection) != secret(end) or not settings_agree(connection, end):
             return True
         fatal = any(decision.strategy.fatal for decision in decisions.values())
-        return fatal or not self._sizes_fit(connection, end)
+        return fatal or too_small(connection, end) is not None
 
-    def _reject(self, connection: Connection, end: Connection) -> None:
+    def _reject(self, connection: Connection, end: Connection, decisions: dict[int, Decision]) -> None:
         """Both sides give up; a secret on one side only ends that side (S15)."""
+        small = too_small(connection, end)
+        if small is not None and secret(connection) == secret(end) and settings_agree(connection, end):
+            return self._refuse_small(connection, end, small, decisions)
         for side in (connection, end):
             if side.link is Link.CONNECTING and (bool(secret(side)) or not one_sided(connection, end)):
                 self._drop(side, "connect-failed")
             else:
                 self._fail(side, pause=0.0)
+        return None
+
+    def _refuse_small(
+        self, first: Connection, second: Connection, small: Connection, decisions: dict[int, Decision]
+    ) -> None:
+        """Z2: the larger end gives up. The smaller one does too if it had proposed the meeting (the lower node id does),
+        and then knows that it was left behind; otherwise it only sees the line go dead and dials on (S11 #86)."""
+        large = second if small is first else first
+        proposed = small.resource.node_id < large.resource.node_id
+        self._drop(large, "connect-failed")
+        if not proposed:
+            self._fail(small, pause=0.0)
+            return
+        self._drop(small, "connect-failed")
+        member = self._member(small)
+        change = Change(small.resource, "connect-failed", forced=True)
+        for number, decision in decisions.items():
+            behind = decision.strategy.target if small is first else decision.strategy.source
+            if behind and small.resource.volumes[number].disk > Disk.OUTDATED:
+                change.put(small.resource.volumes[number], "disk", Disk.OUTDATED)
+        if member is not None and small.resource.role is not Role.PRIMARY:
+            member.kernel.commit(change)
 
     def _drop(self, connection: Connection, tag: str) -> None:
         """Connecting to StandAlone: no retry until `connect` (N1)."""
@@ -264,17 +297,6 @@ class Links:
                 change = Change(connection.resource, tag, forced=True)
                 change.put(connection, "link", link)
                 member.kernel.commit(change)
-
-    def _sizes_fit(self, connection: Connection, end: Connection) -> bool:
-        """Z2: a disk with data never shrinks for a newcomer that is too small."""
-        for number, peer in connection.peer_volumes.items():
-            other = end.peer_volumes.get(number)
-            if other is None or peer.volume.backing is None or other.volume.backing is None:
-                continue
-            for mine, theirs in ((peer.volume, other.volume), (other.volume, peer.volume)):
-                if mine.disk >= Disk.OUTDATED and capacity(theirs) < mine.blocks:
-                    return False
-        return True
 
     def _try(
         self, connection: Connection, end: Connection, decisions: dict[int, Decision]
@@ -297,6 +319,8 @@ class Links:
         return changes, joined
 
     def _connect(self, connection: Connection, end: Connection, decisions: dict[int, Decision]) -> None:
+        learn_sizes(self._require(connection).kernel, connection, end)
+        learn_sizes(self._require(end).kernel, end, connection)
         changes, joined = self._try(connection, end, decisions)
         here, there = changes[0][0], changes[1][0]
         members = joined.node_ids | {here.resource.node_id, there.resource.node_id}
@@ -326,10 +350,12 @@ class Links:
     ) -> None:
         """U10, I7: a Primary that would have to become target; or a joining that would cost quorum (retried)."""
         sides = ((connection, False), (end, True))
-        demoted = [side for side, far in sides if self._force_secondary(side, decisions, mirrored=far)]
+        demoted = [s for s, far in sides if force_secondary(self._member(s), s, decisions, mirrored=far)]
         retry = any(side.net["rr-conflict"] == "retry-connect" for side, _ in sides)
         if refusal.code == -25:
-            self._count_as_members(connection, end)
+            # The cluster had agreed before the local commit failed: each end counts the other as a member (S17b).
+            for side, other in ((connection, end), (end, connection)):
+                side.resource.members |= {other.resource.node_id}
             for side, _ in sides:
                 self._fail(side, pause=0.0)
             return
@@ -339,34 +365,6 @@ class Links:
             return
         for side, _ in sides:
             self._drop(side, "connect-failed")
-
-    def _count_as_members(self, connection: Connection, end: Connection) -> None:
-        """The cluster had agreed before the local commit failed: each end counts the other as a member (S17b)."""
-        for side, other in ((connection, end), (end, connection)):
-            side.resource.members |= {other.resource.node_id}
-
-    def _force_secondary(self, side: Connection, decisions: dict[int, Decision], *, mirrored: bool) -> bool:
-        """I7: a suspended Primary that others left behind gives up by itself if it is told to (S5c)."""
-        resource, member = side.resource, self._member(side)
-        wanted = resource.options["on-suspended-primary-outdated"] == "force-secondary"
-        if member is None or not wanted or resource.role is not Role.PRIMARY or not resource.suspended:
-            return False
-        behind = [
-            number
-            for number, decision in decisions.items()
-            if (decision.strategy.source if mirrored else decision.strategy.target)
-        ]
-        if not behind:
-            return False
-        change = Change(resource, "peer-state", forced=True)
-        change.put(resource, "role", Role.SECONDARY)
-        if any(volume.open for volume in resource.volumes.values()):
-            change.put(resource, "fail_io", True)
-        for number in behind:
-            if resource.volumes[number].disk > Disk.OUTDATED:
-                change.put(resource.volumes[number], "disk", Disk.OUTDATED)
-        member.kernel.commit(change)
-        return True
 
     # --- loss --------------------------------------------------------------------------------------------------
 
@@ -380,6 +378,8 @@ class Links:
         member.kernel.commit(change)
         close_paths(member.kernel, connection)
         primary = connection.resource.role is Role.PRIMARY
+        if any(volume.disk is Disk.CONSISTENT for volume in connection.resource.volumes.values()):
+            self.tell(connection.resource)  # the doubt is told before the probe settles it (S14 #42)
         if primary and self.timing.hangs_up_first(self.node_of(connection.resource), connection):
             self.hang_up(connection)
         self.probe(member)
@@ -429,10 +429,10 @@ class Links:
         except Refusal:
             resource.members = before
             return
-        outdated = any(volume.disk is Disk.OUTDATED for volume in resource.volumes.values())
 
         def learn(_: Member, part: Change, link: Connection | None) -> None:
-            if link is None and outdated and part.resource.role is Role.PRIMARY:
+            # Whoever reports a loss from afar misses what this Primary writes, with or without a disk (S5, S19).
+            if link is None and part.resource.role is Role.PRIMARY:
                 known = part.resource.connections.get(resource.node_id)
                 if known is not None:
                     know_as_outdated(part, known)
@@ -441,6 +441,12 @@ class Links:
         self.after_probe(member)
         for entry in around.reached:
             self.after_probe(entry.member)
+
+    def _held_up(self, connection: Connection, end: Connection) -> bool:
+        """A participant whose own link is dead without having noticed holds a meeting up as well (S17b #69)."""
+        sides = (self._require(connection), self._require(end))
+        nearby = (entry.member.resource for side in sides for entry in explore(self.directory, side).reached)
+        return any(self._deaf(resource) for resource in (connection.resource, end.resource, *nearby))
 
     def _deaf(self, resource: Resource) -> bool:
         return any(self.active_path(connection) is None for connection in resource.connected())

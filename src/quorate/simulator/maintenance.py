@@ -5,7 +5,8 @@ Rules Z1-Z6, I5, U23 of facts/agent; recorded in S3, S3b, S3c, S11, S16b.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from quorate.simulator import generations
 from quorate.simulator.blocks import BLOCK
@@ -28,6 +29,7 @@ class Maintenance:
     directory: Directory
     operations: Operations
     resync: Resync
+    begin_generation: Callable[[Volume], None] = field(default=lambda _: None)  # the pending one of a Primary
 
     # --- size --------------------------------------------------------------------------------------------------
 
@@ -54,6 +56,9 @@ class Maintenance:
             self._set_size([volume, *sharing], blocks, clean=assume_clean)
             if not assume_clean:
                 self._sync_new_area(volume, sharing)
+            for each in (volume, *sharing):
+                if each.resource.role is Role.PRIMARY and not each.resource.suspended:
+                    self.begin_generation(each)  # the new area is new data to whoever is away (S11 #79)
 
     def _somebody_missing(self, volume: Volume, reached: frozenset[int]) -> bool:
         assert volume.backing is not None

@@ -5,13 +5,14 @@ from __future__ import annotations
 from quorate.simulator import generations
 from quorate.simulator.change import Change
 from quorate.simulator.errors import Refusal
-from quorate.simulator.events import path_line
+from quorate.simulator.events import device_line, path_line
 from quorate.simulator.handshake import Decision, Side, Strategy, compute_replication, decide, prefer_consistent
 from quorate.simulator.kernel import Kernel
 from quorate.simulator.metadata import compute_usable_blocks
 from quorate.simulator.model import Connection, Path, Volume
 from quorate.simulator.settle import data_accessible
 from quorate.simulator.states import Disk, Link, Replication, Role
+from quorate.simulator.transactions import Member
 
 _HANDSHAKE_NET = (
     "protocol",
@@ -105,6 +106,42 @@ def join_ends(
             change.put(peer.volume, "disk", Disk.OUTDATED)
 
 
+def too_small(connection: Connection, end: Connection) -> Connection | None:
+    """Z2: a disk with data never shrinks for a newcomer; answers the end whose disk cannot hold the other's data."""
+    for number, peer in connection.peer_volumes.items():
+        other = end.peer_volumes.get(number)
+        if other is None or peer.volume.backing is None or other.volume.backing is None:
+            continue
+        for mine, theirs, small in ((peer.volume, other.volume, end), (other.volume, peer.volume, connection)):
+            if mine.disk >= Disk.OUTDATED and capacity(theirs) < mine.blocks:
+                return small
+    return None
+
+
+def force_secondary(member: Member | None, side: Connection, decisions: dict[int, Decision], *, mirrored: bool) -> bool:
+    """I7: a suspended Primary that others left behind gives up by itself if it is told to (S5c)."""
+    resource = side.resource
+    wanted = resource.options["on-suspended-primary-outdated"] == "force-secondary"
+    if member is None or not wanted or resource.role is not Role.PRIMARY or not resource.suspended:
+        return False
+    behind = [
+        number
+        for number, decision in decisions.items()
+        if (decision.strategy.source if mirrored else decision.strategy.target)
+    ]
+    if not behind:
+        return False
+    change = Change(resource, "peer-state", forced=True)
+    change.put(resource, "role", Role.SECONDARY)
+    if any(volume.open for volume in resource.volumes.values()):
+        change.put(resource, "fail_io", True)
+    for number in behind:
+        if resource.volumes[number].disk > Disk.OUTDATED:
+            change.put(resource.volumes[number], "disk", Disk.OUTDATED)
+    member.kernel.commit(change)
+    return True
+
+
 def same_session(one: Connection, other: Connection) -> bool:
     return one.link is Link.CONNECTED and other.link is Link.CONNECTED and one.session == other.session
 
@@ -129,6 +166,17 @@ def establish(here: Kernel, connection: Connection, there: Kernel, end: Connecti
         for mirror in end.paths:
             if (mirror.local, mirror.remote) == (path.remote, path.local):
                 use_path(there, end, mirror)
+
+
+def learn_sizes(kernel: Kernel, mine: Connection, theirs: Connection) -> None:
+    """Z6: a node without a disk takes the peer's size over while they shake hands, before they are Connected (X0a #32)."""
+    for number, peer in mine.peer_volumes.items():
+        other = theirs.peer_volumes.get(number)
+        if other is None or peer.volume.backing is not None or other.volume.backing is None:
+            continue
+        if other.volume.blocks and peer.volume.blocks != other.volume.blocks:
+            peer.volume.blocks = other.volume.blocks
+            kernel.announce(f"change {device_line(peer.volume)}")
 
 
 def use_path(kernel: Kernel, connection: Connection, path: Path) -> None:

@@ -108,6 +108,10 @@ class Metadata:
         if not self.bitmaps:
             self.bitmaps = [BlockRanges() for _ in range(self.max_peers)]
 
+    def covers(self, start: int, end: int) -> bool:
+        """Whether the log already names these blocks, so that a write to them needs no update of it."""
+        return self.log_in_use and all(e in self.log_extents for e in range(start // LOG_EXTENT, -(-end // LOG_EXTENT)))
+
     def log(self, start: int, end: int) -> None:
         """Notes that these blocks are being written beside a Primary."""
         touched = range(start // LOG_EXTENT, (end - 1) // LOG_EXTENT + 1)

@@ -234,11 +234,11 @@ class Operations:
         return set(explore(self.directory, member, without=link).node_ids) | {member.resource.node_id}
 
     def tell_disk_states(self, *resources: Resource) -> None:
-        """A node whose disk changed tells its neighbours."""
+        """A node whose disk changed tells its neighbours; over a dead link nothing arrives (S17b #72)."""
         for resource in resources:
             for connection in resource.connected():
                 end = self.directory.other_end(connection)
-                if end is not None:
+                if end is not None and self.links.active_path(connection) is not None:
                     self._hear(end[0], end[1], resource)
 
     def _hear(self, listener: Member, link: Connection, speaker: Resource) -> None:
@@ -246,6 +246,8 @@ class Operations:
         primary, told = listener.resource.role is Role.PRIMARY, speaker.volumes
         worse = any(n in told and told[n].disk < peer.disk for n, peer in link.peer_volumes.items())
         change = Change(listener.resource, "peer-state", forced=not (primary and worse))
+        if any(n in told and told[n].disk is not peer.disk for n, peer in link.peer_volumes.items()):
+            change.put(link, "peer_role", speaker.role)  # part of every such message: corrects what is left of X3 #57
         for number, peer in link.peer_volumes.items():
             if number in speaker.volumes:
                 learn_state(change, peer, speaker.volumes[number])
@@ -316,6 +318,10 @@ class Operations:
             peer = end[1].peer_volumes.get(volume.number) if end is not None else None
             if peer is not None and not peer.wants_bitmap:
                 raise Refusal(-10, "Probably this node is marked as intentional diskless on a peer")
+        change = Change(resource, "attach", forced=True)
+        change.put(volume, "disk", Disk.NEGOTIATING)
+        kernel.commit(change)
+        self.tell_disk_states(resource)
         change = Change(resource, "attach", forced=True)
         own = disks.compute_own_disk(volume.backing.metadata)
         # D13: with an UpToDate neighbour of the same generation there is nothing to negotiate (S10 #50).
@@ -398,14 +404,21 @@ class Operations:
             change = Change(own.resource, tag, forced=True)
             if own.backing is not None:
                 change.put(own, "disk", Disk.UP_TO_DATE)
-            for peer in own.peers():
-                far = self.resync.mirror(peer)
-                if far is not None and id(far.volume) in current and peer.replication is not Replication.OFF:
-                    peer.generations = generations.announce(far.volume, far)
-                    change.put(peer, "disk", Disk.UP_TO_DATE)
             owner_kernel.commit(change)
+            self._hear_of_data(owner_kernel, own, current)
         for _, own, _ in everybody:
             self.tell_disk_states(own.resource)
+
+    def _hear_of_data(self, kernel: Kernel, own: Volume, current: set[int]) -> None:
+        """The others' messages come one by one (S6 #33, S16 #33: one peer UpToDate, the other not yet)."""
+        timing, node = self.links.timing, own.resource.node
+        for peer in sorted(own.peers(), key=lambda each: timing.news(node, each.connection, str(Disk.UP_TO_DATE))):
+            far = self.resync.mirror(peer)
+            if far is not None and id(far.volume) in current and peer.replication is not Replication.OFF:
+                peer.generations = generations.announce(far.volume, far)
+                change = Change(own.resource, "peer-state", forced=True)
+                change.put(peer, "disk", Disk.UP_TO_DATE)
+                kernel.commit(change)
 
     def _force_first_sync(self, kernel: Kernel, volume: Volume, connected: list[PeerVolume]) -> None:
         change = Change(volume.resource, "new-c-uuid", forced=True)

@@ -17,6 +17,7 @@ from quorate.simulator.cluster import Cluster
 from quorate.simulator.kernel import Kernel
 from quorate.simulator.lvm import PROGRAMS
 from quorate.simulator.model import Opener, Volume
+from quorate.simulator.replay_loops import Loop, LoopWriter, Openings, parse_loop
 from quorate.simulator.result import OK, Result
 from quorate.simulator.scheduler import SimulatedTime
 
@@ -45,6 +46,8 @@ class Shell:
     cluster: Cluster
     files: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     holders: dict[str, list[tuple[int, Opener]]] = field(default_factory=dict[str, list[tuple[int, Opener]]])
+    openings: Openings = field(default_factory=Openings)
+    writers: list[LoopWriter] = field(default_factory=list[LoopWriter])
     pids: int = 4000
     patience: float = 2.5  # how long a foreground write may wait for a loss to be noticed
 
@@ -56,6 +59,8 @@ class Shell:
             return self._hold(node, hold.group(2), write=hold.group(1) == "<>")
         if (background := _BACKGROUND.match(line)) is not None:
             return self._background(node, background.group(1), background.group(2))
+        if (loop := parse_loop(line)) is not None:
+            return self._loop(node, loop)
         if (content := _DIGEST.match(line)) is not None:
             return self._digest(node, content.group(1))
         if (mapping := _MAP.match(line)) is not None:
@@ -130,12 +135,14 @@ class Shell:
         count: int,
         blocks: int,
         done: Callable[[int | None], None],
+        *,
+        close: bool = True,
     ) -> None:
         def finish(error: int | None) -> None:
             if error is None and count > 1:
-                self._write_on(kernel, volume, opener, start + blocks, count - 1, blocks, done)
+                self._write_on(kernel, volume, opener, start + blocks, count - 1, blocks, done, close=close)
                 return
-            if opener in volume.openers:
+            if close and opener in volume.openers:
                 self.cluster.io.close(kernel, volume, opener)
             done(error)
 
@@ -208,9 +215,31 @@ class Shell:
         self._write_on(kernel, volume, opener, int(given.get("seek", "0")) * blocks, count, blocks, done)
         return Result(0, "started\n")
 
+    def _loop(self, node: str, loop: Loop) -> Outcome:
+        """A loop around `dd` in the background; without a DRBD device it is none of ours."""
+        device = _DRBD_DEVICE.match(loop.words(loop.values.start).get("of", ""))
+        if device is None:
+            return Skipped("a loop that does not write to a DRBD device")
+        kernel, minor = self.cluster.node(node).kernel, int(device.group(1))
+
+        def say(text: str) -> None:
+            self.files[node, loop.output] = self.files.get((node, loop.output), "") + text
+
+        def write(opener: Opener, words: dict[str, str], done: Callable[[int | None], None]) -> None:
+            blocks = max(1, _bytes(words.get("bs", "512")) // BLOCK)
+            start, count = int(words.get("seek", "0")) * blocks, int(words.get("count", "1"))
+            self._write_on(kernel, kernel.minors[minor], opener, start, count, blocks, done, close=False)
+
+        say("")
+        writer = LoopWriter(self.cluster, node, minor, loop, self.openings, write, say, self._pid)
+        self.writers.append(writer)
+        writer.start()
+        return Result(0, "started\n")
+
+    def writes_in_background(self, node: str) -> bool:
+        return any(writer.running and writer.node == node for writer in self.writers)
+
     def _cat(self, node: str, path: str) -> Outcome:
-        if path == "/tmp/bgw":
-            return Skipped("output of a loop in the background")
         text = self.files.get((node, path))
         if text is None:
             return Result(1, "", f"cat: can't open '{path}': No such file or directory\n")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.simulator.model import Connection
+from quorate.simulator.replay_loops import Openings
 from quorate.simulator.scheduler import SimulatedTime
 from quorate.simulator.timing import DefaultTiming
 from quorate.simulator.transcript import Command, Transcript
@@ -15,6 +16,8 @@ from quorate.simulator.transcript import Command, Transcript
 _CHANGE: Final = re.compile(r"change connection .*peer-node-id:(\d+) .*connection:(\w+)")
 _PATH: Final = re.compile(r"change path .*peer-node-id:(\d+) .*established:yes")
 _STATES_OF_LOSS: Final = frozenset({"NetworkFailure", "BrokenPipe", "Timeout", "ProtocolError"})
+_OPENED: Final = re.compile(r"change device .*minor:(\d+) .*open:(yes|no)")
+_DISK: Final = re.compile(r"change peer-device .*peer-node-id:(\d+) .*(peer-disk:\w+)")
 _TRANSPORT: Final = "a path is established"
 _WINDOW: Final = 40.0
 _AT_ONCE: Final = 0.5
@@ -54,6 +57,11 @@ class RecordedTiming:
         moment = self._next(node, connection.peer_id, frozenset({"Unconnected"}))
         return moment is not None and moment < _AT_ONCE
 
+    def news(self, node: str, connection: Connection, disk: str) -> float:
+        """The recorded order in which a node heard of its peers; refused news left no line and came last (S19)."""
+        moment = self._next(node, connection.peer_id, frozenset({f"peer-disk:{disk}"}))
+        return moment if moment is not None else _WINDOW
+
     def _next(self, node: str, peer_id: int, states: frozenset[str]) -> float | None:
         now = self.clock.time()
         for moment, peer, state in self.moments.get(node, ()):
@@ -90,5 +98,19 @@ def recorded_moments(transcript: Transcript) -> dict[str, tuple[tuple[float, int
             path = _PATH.search(line)
             if path is not None:
                 moments.append((time, int(path.group(1)), _TRANSPORT))
+            disk = _DISK.search(line)
+            if disk is not None:
+                moments.append((time, int(disk.group(1)), disk.group(2)))
         found[node] = tuple(moments)
     return found
+
+
+def recorded_openings(transcript: Transcript) -> Openings:
+    """When a device became open and when its last opener left."""
+    found: dict[str, list[tuple[float, int, bool]]] = {}
+    for node, lines in transcript.events.items():
+        for time, line in lines:
+            match = _OPENED.search(line)
+            if match is not None:
+                found.setdefault(node, []).append((time, int(match.group(1)), match.group(2) == "yes"))
+    return Openings(found)

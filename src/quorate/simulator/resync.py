@@ -35,6 +35,7 @@ class Resync:
     planned: Callable[[PeerVolume], float | None] = field(default=lambda _: None)  # a duration from outside
     planned_exchange: Callable[[PeerVolume], float | None] = field(default=lambda _: None)
     running: dict[int, Handle] = field(default_factory=dict[int, Handle])
+    reaches: Callable[[PeerVolume], bool] = field(default=lambda _: True)  # whether a message to this peer arrives
     compare_again: Callable[[PeerVolume], None] = field(default=lambda _: None)  # a new handshake on a standing link
 
     def begin(self, peer: PeerVolume, decision: Decision) -> None:
@@ -102,7 +103,7 @@ class Resync:
     def follow_pauses(self, peer: PeerVolume) -> None:
         """Tells the other end whether this one holds the resync."""
         other = self.mirror(peer)
-        if other is not None:
+        if other is not None and self.reaches(peer):
             held = peer.paused_by_user or peer.paused_by_dependency
             self._put(other, "paused_by_peer", held, "peer-state")
 
@@ -155,11 +156,11 @@ class Resync:
                     backing.device.write(block, value)
                 if source.out_of_sync is not None:
                     source.out_of_sync.discard(start, end)
-                if source.replication in SYNC_SOURCES:  # only a source by agreement tells the others (S3b #49)
-                    self._clear_waiting(target, start, end)
                 # What a target copies is new to every peer that is away (S5 #59: 2304 of 8192 KiB copied, so marked).
                 absent = [p for p in target.volume.peers() if p.replication is Replication.OFF]
                 generations.mark(target.volume, start, end, absent)
+                if source.replication in SYNC_SOURCES:  # only a source by agreement tells the others (S3b #49)
+                    self._clear_at_others(target, start, end)
                 self._mark_followers(target, start, end)
         except DeviceError:
             self.disk_error(target)
@@ -186,16 +187,31 @@ class Resync:
         else:
             self.step(target)
 
-    def _clear_waiting(self, target: PeerVolume, start: int, end: int) -> None:
-        """A copied block need not be copied again from an equal source that waits its turn (S10 #78: both fall)."""
+    def _clear_at_others(self, target: PeerVolume, start: int, end: int) -> None:
+        """Source and target tell who is equal now. A third node with the source's data clears its mark for the target,
+        whether it waits as a further source (S10 #78) or has not met the target yet (S13 #88); the target clears its
+        mark for it even when the two have no link, because the source vouches for its own neighbours (S14 #91, S17 #59)."""
         origin = self.mirror(target)
-        for peer in target.volume.peers():
-            other = self.mirror(peer) if peer is not target and peer.replication in SYNC_TARGETS else None
-            if other is None or origin is None or not _same_data(origin.volume, other.volume):
+        if origin is None:
+            return
+        known = {peer.connection.peer_id: peer for peer in target.volume.peers()}
+        for third in self._neighbours(origin, target):
+            if not _same_data(origin.volume, third.volume) or third.volume.disk is not Disk.UP_TO_DATE:
                 continue
-            for side in (peer, other):
-                if side.out_of_sync is not None:
+            for side in (third, known.get(third.connection.resource.node_id)):
+                if side is not None and side.out_of_sync is not None:
                     side.out_of_sync.discard(start, end)
+
+    def _neighbours(self, origin: PeerVolume, target: PeerVolume) -> list[PeerVolume]:
+        """What third nodes next to the source or the target keep about the target."""
+        found: list[PeerVolume] = []
+        node_id = target.connection.resource.node_id
+        for near in (*origin.volume.peers(), *target.volume.peers()):
+            other = self.mirror(near) if near.replication is not Replication.OFF else None
+            if other is None or other.volume in (origin.volume, target.volume):
+                continue
+            found += [p for p in other.volume.peers() if p.connection.peer_id == node_id and p not in found]
+        return found
 
     def finish(self, target: PeerVolume, source: PeerVolume) -> None:
         """U18: the target is as good as its source; other resyncs of it end with this one."""
@@ -203,6 +219,8 @@ class Resync:
         if not _stable_for(target, source):
             self._hand_over(target, source)
             return
+        # As the source stands now: it may have begun a generation meanwhile (S11: "updated UUIDs" at the end).
+        target.generations = generations.announce(source.volume, source)
         generations.finish_sync(volume, target)
         change = Change(volume.resource, "resync-finished", forced=True)
         change.put(target, "replication", Replication.ESTABLISHED)
@@ -278,7 +296,7 @@ class Resync:
     def _tell_others(self, target: PeerVolume) -> None:
         for other in target.volume.peers():
             end = self.mirror(other)
-            if end is None or other is target:
+            if end is None or other is target or not self.reaches(other):
                 continue
             ended = other.replication is Replication.ESTABLISHED
             if ended and (end.replication in SYNC_SOURCES or end.replication is Replication.WF_BITMAP_S):

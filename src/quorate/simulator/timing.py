@@ -20,6 +20,7 @@ class Timing(Protocol):
     def transport(self, node: str, connection: Connection, dial: float) -> float: ...
     def first_words(self, node: str, connection: Connection) -> float | None: ...
     def hangs_up_first(self, node: str, connection: Connection) -> bool: ...
+    def news(self, node: str, connection: Connection, disk: str) -> float: ...
 
 
 @dataclass(slots=True)
@@ -47,3 +48,7 @@ class DefaultTiming:
     def hangs_up_first(self, node: str, connection: Connection) -> bool:
         """The race between closing the transport and the probe of the others: the harder outcome (X0a)."""
         return False
+
+    def news(self, node: str, connection: Connection, disk: str) -> float:
+        """When a node hears of this state of a peer's disk, next to the same news of another peer: no difference."""
+        return 0.0

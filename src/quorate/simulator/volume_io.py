@@ -16,7 +16,7 @@ from quorate.simulator.blocks import BLOCK, DeviceError
 from quorate.simulator.change import Change
 from quorate.simulator.errors import Refusal
 from quorate.simulator.kernel import Kernel
-from quorate.simulator.model import Opener, PeerVolume, Resource, Volume
+from quorate.simulator.model import Connection, Opener, PeerVolume, Resource, Volume
 from quorate.simulator.resync import Resync
 from quorate.simulator.settle import data_accessible
 from quorate.simulator.states import Disk, Replication, Role
@@ -34,6 +34,7 @@ class PendingWrite:
     values: tuple[int, ...]
     finish: Callable[[int | None], None]
     stored: bool = False  # on the local disk already, waiting for peers
+    logged: bool = False  # the local disk failed under it, and its own log names the blocks
 
 
 @dataclass(slots=True)
@@ -71,6 +72,7 @@ class DeviceIo:
     promote: Callable[[Kernel, Resource], None]
     demote: Callable[[Kernel, Resource], None]
     panic: Callable[[Resource], None]
+    news: Callable[[str, Connection, str], float]
     pending: list[PendingWrite] = field(default_factory=list[PendingWrite])
 
     def open(self, kernel: Kernel, volume: Volume, *, write: bool, program: str, pid: int) -> Opener:
@@ -170,19 +172,21 @@ class DeviceIo:
             self.pending.append(request)  # a generation is announced before anything is written in it
             return
         if not request.stored:
-            self._begin_generation(kernel, volume)
+            self.begin_generation(kernel, volume)
+            covered = volume.backing is not None and volume.backing.metadata.covers(start, end)
             if not self._store(kernel, volume, start, request.values):
                 request.finish(errno.EIO)
                 return
             request.stored = True
+            request.logged = covered and volume.backing is None
         if silent:
             # Sent into the void: nothing is acknowledged before the silence is noticed (X7 #47).
             self.pending.append(request)
             return
         # A request that survived a loss is completed in a new generation: whoever is still away misses it (S5 #87).
-        self._begin_generation(kernel, volume)
+        self.begin_generation(kernel, volume)
         missed = self._replicate(volume, start, request.values)
-        self._mark(volume, start, end, missed)
+        self._mark(volume, start, end, missed, own=not request.logged)
         volume.written += len(request.values) * _KIB if volume.backing is not None else 0
         if volume.backing is not None:
             volume.log_writes = volume.log_writes or 1
@@ -194,9 +198,9 @@ class DeviceIo:
         """A Primary that gets its quorum back starts the pending generation before it resumes (S17: quorum -> uuid)."""
         if resource.role is Role.PRIMARY and not resource.suspended:
             for volume in resource.volumes.values():
-                self._begin_generation(kernel, volume)
+                self.begin_generation(kernel, volume)
 
-    def _begin_generation(self, kernel: Kernel, volume: Volume) -> None:
+    def begin_generation(self, kernel: Kernel, volume: Volume) -> None:
         """U4: the first write after a promotion or a loss starts a generation that connected peers adopt."""
         if not volume.new_generation:
             return
@@ -236,6 +240,7 @@ class DeviceIo:
     def _replicate(self, volume: Volume, start: int, values: tuple[int, ...]) -> list[PeerVolume]:
         """Sends to every peer that takes data; answers the peers that missed it."""
         missed: list[PeerVolume] = []
+        failing: list[tuple[PeerVolume, PeerVolume]] = []
         for peer in volume.peers():
             other = self.resync.mirror(peer)
             if other is None or not generations.receives_data(peer) or other.volume.backing is None:
@@ -245,9 +250,7 @@ class DeviceIo:
                 for offset, value in enumerate(values):
                     other.volume.backing.device.write(start + offset, value)
             except DeviceError:
-                owner = self.directory.owner(other.connection.resource)
-                if owner is not None:
-                    self.fail_disk(owner.kernel, other.volume)
+                failing.append((peer, other))
                 missed.append(peer)
                 continue
             if other.volume.bitmap_freed:
@@ -257,20 +260,34 @@ class DeviceIo:
             other.volume.written += len(values) * _KIB
             other.volume.log_writes = other.volume.log_writes or 1
             other.volume.backing.metadata.log(start, start + len(values))
+        self._fail_peers(volume, failing)
         return missed
 
-    def _mark(self, volume: Volume, start: int, end: int, missed: list[PeerVolume]) -> None:
-        """U6: every disk that took the write records it for those that did not."""
-        absent = {peer.connection.peer_id for peer in missed}
-        if volume.backing is None:
-            absent.add(volume.resource.node_id)
+    def _fail_peers(self, volume: Volume, failing: list[tuple[PeerVolume, PeerVolume]]) -> None:
+        """Disks that fail under the same write are reported one after the other (S19: the last one is cut off)."""
+        node = volume.resource.node
+        for _, other in sorted(failing, key=lambda pair: self.news(node, pair[0].connection, str(Disk.FAILED))):
+            owner = self.directory.owner(other.connection.resource)
+            if owner is not None:
+                self.fail_disk(owner.kernel, other.volume)
+
+    def _mark(self, volume: Volume, start: int, end: int, missed: list[PeerVolume], *, own: bool) -> None:
+        """U6: every disk that took the write records it for those that did not.
+
+        The write under which the own disk failed is not recorded by the others when that disk's own activity log names
+        it: `apply-al`, without which it cannot come back, marks the whole extent (S19 #55).
+        """
         holders = [volume] if volume.backing is not None else []
         for peer in volume.peers():
             other = self.resync.mirror(peer)
             if other is not None and peer not in missed and other.volume.backing is not None:
                 holders.append(other.volume)
+        have = {holder.resource.node_id for holder in holders}
+        if not own:
+            have.add(volume.resource.node_id)
         for holder in holders:
-            owners = [peer for peer in holder.peers() if peer.connection.peer_id in absent]
+            # Also for a peer the writer does not know (X1a #62: a newcomer that only some nodes were told about).
+            owners = [peer for peer in holder.peers() if peer.connection.peer_id not in have]
             generations.mark(holder, start, end, owners)
 
     # --- reading -----------------------------------------------------------------------------------------------
