@@ -332,6 +332,15 @@ def test_definitions_can_be_applied(kubectl: Kubectl) -> None:
     assert "customresourcedefinition" in kubectl.ok("get", "crd", "-o", "name")
 
 
+def test_a_saved_list_can_be_applied(kubectl: Kubectl) -> None:
+    names = ["north", "south"]
+    items = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names]
+    saved = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items})
+    assert kubectl.ok("apply", "-f", "-", stdin=saved).count("created") == 2
+    again = kubectl.ok("get", "namespace", *names, "-o", "yaml")
+    assert kubectl.ok("apply", "-f", "-", stdin=again).count("unchanged") == 2
+
+
 def test_raw_paths(kubectl: Kubectl) -> None:
     assert kubectl.ok("get", "--raw", "/readyz") == "ok"
     assert as_json(kubectl.ok("get", "--raw", "/openapi/v2"))["swagger"] == "2.0"

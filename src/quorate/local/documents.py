@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version as package_version
 
-from quorate.local import discovery, openapi
+from quorate.local import discovery, openapi, openapi_protobuf
 from quorate.local.jsonvalue import Json, JsonObject, encode
 from quorate.local.kinds import Catalog
 from quorate.local.negotiation import AGGREGATED_DISCOVERY, negotiate
@@ -49,7 +49,13 @@ class Documents:
                 f"{path} aggregated", lambda: discovery.aggregated(self._catalog, core=core), _AGGREGATED_TYPE
             )
         if path == "/openapi/v2" and accept and "json" not in accept and "*" not in accept:
-            raise not_acceptable("only the following media types are accepted: application/json")
+            if not any(spelling in accept for spelling in openapi_protobuf.ASKED_FOR):
+                raise not_acceptable(
+                    f"only the following media types are accepted: application/json, {openapi_protobuf.MEDIA_TYPE}"
+                )
+            return Document(
+                openapi_protobuf.encode_document("Quorate", KUBERNETES_VERSION), openapi_protobuf.MEDIA_TYPE
+            )
         return self._json(path)
 
     def _json(self, path: str) -> Document | None:
