@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_JOBS ?= 2
 
-.PHONY: help setup demo up lint test test-kube kubectl bench crds manifests image lock clean
+.PHONY: help setup demo up lint test test-kube record-conformance kubectl bench bench-kube crds manifests image lock clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import tempfile
 from dataclasses import asdict
@@ -29,11 +30,13 @@ async def measure(plane: ControlPlane) -> dict[str, list[Figure]]:
 
 def main() -> None:
     """Start the servers, measure, print."""
+    before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as scratch, control_plane(Path(scratch)) as plane:
         install_crds(plane, binaries.directory(("kubectl",)))
         accounts.install(plane)
         results = asyncio.run(measure(plane))
-    where = machine()
+    # Rates and latencies are of the wall clock: how busy the machine was beside them belongs to the figures.
+    where = machine() | {"load average before": f"{before:.1f}", "after": f"{os.getloadavg()[0]:.1f}"}
     sys.stdout.write(", ".join(f"{key}: {value}" for key, value in where.items()) + "\n\n" + table(results) + "\n\n")
     document = {"machine": where, "figures": {name: [asdict(one) for one in found] for name, found in results.items()}}
     sys.stdout.write(json.dumps(document) + "\n")

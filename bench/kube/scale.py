@@ -1,4 +1,4 @@
-"""The controller process beside thousands of formed volumes: memory, and how soon it works after a start.
+"""The processes beside thousands of formed volumes: memory, and how soon the controller works after a start.
 
 One volume is formed for real; its objects, as etcd stores them, are copied under other names and uids straight into etcd. To
 the API server and its clients they are volumes like any other.
@@ -92,7 +92,17 @@ async def at_size(world: World, size: int, objects: int) -> list[Figure]:
         ),
     ]
     await process.end()
-    return found
+    return [*found, await extender_memory(world, size)]
+
+
+async def extender_memory(world: World, size: int) -> Figure:
+    """The extender keeps logical volumes and groups of the whole cluster; so does each agent, beside its own node's objects."""
+    extender = await world.processes.extender()
+    await extender.ready()
+    await rest(extender)
+    memory = resident_bytes(extender.pid) / 2**20
+    await extender.end()
+    return Figure(f"extender memory at {size:,} volumes", memory, "MiB", f"{3 * size:,} logical volumes, at rest")
 
 
 async def first_write(audit: Audit, volume: str, seconds: float = 300) -> float:
