@@ -338,7 +338,7 @@ def test_a_saved_list_can_be_applied(kubectl: Kubectl) -> None:
     saved = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items})
     assert kubectl.ok("apply", "-f", "-", stdin=saved).count("created") == 2
     again = kubectl.ok("get", "namespace", *names, "-o", "yaml")
-    assert kubectl.ok("apply", "-f", "-", stdin=again).count("unchanged") == 2
+    assert kubectl.ok("apply", "-f", "-", stdin=again).count("configured") == 2
 
 
 def test_raw_paths(kubectl: Kubectl) -> None:
