@@ -76,7 +76,7 @@ SPOILS: dict[str, tuple[Registry, Callable[[], Cluster]]] = {
     ),
     "S1": (DEFAULT_REGISTRY.map_steps(relative_quorum), lambda: with_configuration(form(FOUR), THREE)),
     "S15": (
-        DEFAULT_REGISTRY.without_guard("G19", "G20", "S25"),
+        DEFAULT_REGISTRY.without_guard("G19", "G20", "S25", "serving-copies"),
         lambda: react(delete_replica(form(PAIR), 0)),
     ),
     "S14": (

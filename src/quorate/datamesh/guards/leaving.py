@@ -6,6 +6,7 @@ from quorate.api.replicated_volume import TransitionType
 from quorate.datamesh import ids
 from quorate.datamesh.context import Context
 from quorate.datamesh.dsl import Block, guard
+from quorate.datamesh.guards.voting import serving
 from quorate.datamesh.tie_breakers import needed, operational, why_not_operational
 
 _ATTACHMENT_TYPES = (TransitionType.ATTACH, TransitionType.DETACH, TransitionType.FORCE_DETACH)
@@ -46,6 +47,31 @@ def enough_copies_remain(context: Context) -> Block | None:
             f"would leave {remaining} UpToDate copies, {required} are needed (GMDR {context.world.layout.gmdr})"
         )
     return None
+
+
+@guard("serving-copies")
+def serving_side_keeps_copies(context: Context) -> Block | None:
+    """A copy is given up only while those who can serve reach enough others (S14): copies behind a cut do not count.
+
+    G19 counts every copy that is reported, also those of a side without quorum.
+    """
+    bit, mesh, replicas = context.subject_bit, context.mesh, context.world.replicas
+    subject = replicas.get(context.subject)
+    servers = serving(context)
+    if not context.up_to_date & bit or not (servers or (subject is not None and subject.quorum)):
+        return None
+    copies, needed = context.up_to_date & ~bit, max(1, mesh.datamesh.quorum_minimum_redundancy)
+    linked = context.world.linked
+    reached = [
+        sum(i == copy or linked(i, copy, 0) for copy in ids.iterate(copies)) >= needed for i in ids.iterate(servers)
+    ]
+    if any(reached) and (all(reached) or not servers & mesh.attached):
+        return None
+    return Block(
+        f"those with quorum would not reach {needed} other UpToDate "
+        f"{'copies' if needed > 1 else 'copy'}: [{ids.text(copies)}] must be connected",
+        "WaitingForConnection",
+    )
 
 
 @guard("G20", protects_copies=True)
@@ -120,6 +146,7 @@ def zone_keeps_tie_breaker(context: Context) -> Block | None:
 COPY_LOSING = (
     attached_keeps_disk_when_local,
     enough_copies_remain,
+    serving_side_keeps_copies,
     enough_voters_remain,
 )
 """The part of the copy-losing guards that does not depend on zones or tie-breakers."""

@@ -56,20 +56,24 @@ def quorum_is_raised(context: Context) -> Block | None:
     return None
 
 
+def serving(context: Context) -> int:
+    """Voters other than the subject that can serve now: with quorum, the attached ones if any of them has it."""
+    replicas = context.world.replicas
+    rest = context.mesh.voters & ~context.subject_bit
+    quorate = ids.mask_of(i for i in ids.iterate(rest) if i in replicas and replicas[i].quorum)
+    return quorate & context.mesh.attached or quorate
+
+
 @guard("keeps-quorum")
 def rest_keeps_quorum(context: Context) -> Block | None:
     """A vote is given up only while those who serve have a majority of the remaining voters connected (S14).
 
-    The leaving vote may be what holds the quorum while another voter is away.
+    The leaving vote may be what holds the quorum while another voter is away. The same is asked before tie-breakers come and
+    go: a side that lives on the tie-break would lose it, or need a second tie-breaker that it may not reach.
     """
-    mesh, replicas = context.mesh, context.world.replicas
-    rest = mesh.voters & ~context.subject_bit
+    rest = context.mesh.voters & ~context.subject_bit
     needed = majority(ids.count(rest))
-    serving = mesh.attached & rest or rest
-    for replica_id in ids.iterate(serving):
-        replica = replicas.get(replica_id)
-        if replica is None or not replica.quorum:
-            continue
+    for replica_id in ids.iterate(serving(context)):
         others = rest & ~(1 << replica_id)
         visible = 1 + sum(context.world.linked(replica_id, peer, 0) for peer in ids.iterate(others))
         if visible < needed:

@@ -22,6 +22,11 @@ from quorate.datamesh.registry import Staging
 _JOINING = (DRBDConfiguredCondition.PENDING_DATAMESH_JOIN,)
 
 
+def _tie_gates(member_type: str) -> tuple[Guard, ...]:
+    """Tie-breakers come and go while nobody lives on the tie-break."""
+    return (rest_keeps_quorum,) if member_type == MemberType.TIE_BREAKER else ()
+
+
 def join(member_type: str) -> Step:
     """✦ → A, ✦ → TB. A tie-breaker counts in ties, so its coming and going is a voting step."""
     return Step(
@@ -29,6 +34,7 @@ def join(member_type: str) -> Step:
         kind=Kind.JOIN,
         apply=steps.join(member_type),
         confirm=confirm.by_full_mesh,
+        gates=_tie_gates(member_type),
         voting=member_type == MemberType.TIE_BREAKER,
         expected_reasons=_JOINING,
     )
@@ -41,6 +47,7 @@ def leave(member_type: str) -> Step:
         kind=Kind.LEAVE,
         apply=steps.leave,
         confirm=confirm.by_full_mesh_leaving,
+        gates=_tie_gates(member_type),
         voting=member_type == MemberType.TIE_BREAKER,
     )
 
@@ -52,6 +59,7 @@ def retype(origin: str, to: str) -> Step:
         kind=Kind.RETYPE,
         apply=steps.retype(to),
         confirm=confirm.by_full_mesh,
+        gates=(rest_keeps_quorum,),
         voting=True,
     )
 

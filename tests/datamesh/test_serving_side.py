@@ -1,0 +1,97 @@
+"""S14 under a partition: what holds the quorum of the side that serves is not given up. All found by the model checker."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorate.api.replicated_volume import TransitionType
+from quorate.api.value import replace
+from quorate.datamesh.engine import DEFAULT_REGISTRY
+from quorate.datamesh.guards import leaving, voting
+from quorate.datamesh.members import id_of
+from quorate.verification.perfect_cluster import Cluster
+from quorate.verification.perfect_drive import delete_replica, form, with_attachment, with_configuration, with_replica
+from quorate.verification.perfect_replicas import react
+from tests.datamesh.builders import FOUR_TB, ONE, PAIR_TB, THREE, edit_replica, passed, verdict
+from tests.datamesh.test_guards import copies
+
+
+def isolated(cluster: Cluster, lost: int) -> Cluster:
+    """A replica that reaches nobody and has no quorum; its agent still reports, and its disk is UpToDate."""
+    for rvr in cluster.replicas:
+        number = id_of(rvr.metadata.name)
+        kept = tuple(peer for peer in rvr.status.peers if number != lost and id_of(peer.name) != lost)
+        quorum = rvr.status.quorum if number != lost else False
+        cluster = edit_replica(cluster, number, peers=kept, quorum=quorum)
+    return cluster
+
+
+def attached(cluster: Cluster, node: str = "node-0") -> Cluster:
+    """The volume is attached."""
+    cluster = react(passed(with_attachment(cluster, node)))
+    return react(passed(cluster))
+
+
+def members(cluster: Cluster) -> list[str]:
+    return [member.name for member in cluster.volume.status.datamesh.members]
+
+
+def test_a_tie_breaker_does_not_join_while_a_side_lives_on_the_tie_break() -> None:
+    cluster = react(with_replica(attached(form(PAIR_TB)), "TieBreaker", "node-4"))
+    assert "vol-3" in members(passed(cluster))
+    cut = isolated(cluster, 0)
+    assert "vol-3" not in members(passed(cut)), "#1 has one of two tie-breakers until it reaches the new one"
+    assert verdict(voting.rest_keeps_quorum, cut, 3) == "#1 would see 1 of 2 voters, 2 are needed"
+
+
+def test_a_tie_breaker_does_not_leave_while_a_side_lives_on_the_tie_break() -> None:
+    cluster = react(delete_replica(with_configuration(form(PAIR_TB), ONE), 2))
+    assert "vol-2" not in members(passed(cluster))
+    assert "vol-2" in members(passed(isolated(cluster, 0)))
+
+
+def test_the_attached_node_without_quorum_does_not_hide_the_side_that_serves() -> None:
+    cut = isolated(attached(form(PAIR_TB)), 0)
+    assert verdict(voting.rest_keeps_quorum, cut, 2).startswith("#1 would see 1 of 2 voters")
+
+
+def test_a_copy_behind_a_cut_does_not_count_for_those_who_serve() -> None:
+    cluster = with_configuration(form(THREE), PAIR_TB)
+    cluster = replace_qmr(cluster, 1)
+    guard = leaving.serving_side_keeps_copies
+    assert verdict(guard, cluster, 2) == ""
+    cut = copies(isolated(cluster, 0), 1)
+    assert verdict(leaving.enough_copies_remain, cut, 2) == "", "G19 counts the copy of #0"
+    assert verdict(guard, cut, 2) == ("those with quorum would not reach 1 other UpToDate copy: [#0] must be connected")
+    assert verdict(guard, copies(cut, 2), 2) == "", "a disk that is not UpToDate is no copy"
+
+
+def test_nobody_serves_nobody_is_asked() -> None:
+    cluster = replace_qmr(form(THREE), 1)
+    for number in range(3):
+        cluster = edit_replica(cluster, number, quorum=False)
+    assert verdict(leaving.serving_side_keeps_copies, copies(cluster, 0, 1), 2) == ""
+
+
+@pytest.mark.parametrize("plan_id", ["tiebreaker/v1", "a-to-tb/v1", "tb-to-a/v1"])
+def test_every_step_of_a_tie_breaker_asks_who_serves(plan_id: str) -> None:
+    plans = [
+        plan
+        for (kind, name), plan in DEFAULT_REGISTRY.plans.items()
+        if name == plan_id and kind != TransitionType.FORCE_REMOVE_REPLICA
+    ]
+    assert plans
+    assert all(voting.rest_keeps_quorum in step.gates for plan in plans for step in plan.steps)
+
+
+def test_four_voters_keep_their_side_too() -> None:
+    cluster = form(FOUR_TB)
+    for lost in (0, 1):
+        cluster = isolated(cluster, lost)
+    assert verdict(voting.rest_keeps_quorum, cluster, 4) == "#2 would see 2 of 4 voters, 3 are needed"
+
+
+def replace_qmr(cluster: Cluster, qmr: int) -> Cluster:
+    status = cluster.volume.status
+    datamesh = replace(status.datamesh, quorum_minimum_redundancy=qmr)
+    return Cluster(replace(cluster.volume, status=replace(status, datamesh=datamesh)), cluster.replicas, cluster.pool)
