@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quorate.api.replicated_volume import MemberType
 from quorate.datamesh.layout import Layout
+from quorate.verification.cluster import FAILED, UP_TO_DATE
 from quorate.verification.volume_state import VolumeState
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ class Liveness:
     def converges(self, state: VolumeState) -> bool:
         """From here, with no further fault, everything repaired and everybody working, the volume comes to rest healthy."""
         seen: list[VolumeState] = []
-        here = state._replace(faults_left=0, intents=(), broken="")
+        here = state._replace(intents=(), broken="")
         for _ in range(MAX_STEPS):
             if here in self._live:
                 break
@@ -55,13 +57,21 @@ class Liveness:
             return after
         for _, after in self._model.agents(state):
             return after
-        for event, world in self._model.worlds.progress(state.world):
+        for event, after in self._model.progress(state):
             if event.verb != "write acknowledged":
-                return self._model.after(state, world)
-        engine = self._model.engine(state)
-        if engine is not None:
-            return engine[1]
-        return None if self.at_rest(state) else self._switched_off(state)
+                return after
+        for _, after in self._model.engines(state):
+            return after
+        return None if self.at_rest(state) else self._helped(state)
+
+    def _helped(self, state: VolumeState) -> VolumeState | None:
+        """What people do when everything else has come to rest: the workload leaves a node that is gone for good or whose
+        replica is to go (an attached member does not leave, G17)."""
+        for i, obj in enumerate(state.objects):
+            leaves = state.world.fenced >> i & 1 or (obj is not None and (obj.deleting or obj.force_leave))
+            if leaves and state.wanted >> i & 1:
+                return state._replace(wanted=state.wanted & ~(1 << i))
+        return self._switched_off(state)
 
     def _switched_off(self, state: VolumeState) -> VolumeState | None:
         """Where the engine waits for evidence about a member whose object is gone, somebody switches its node off."""
@@ -72,28 +82,56 @@ class Liveness:
         return None
 
     def at_rest(self, state: VolumeState) -> bool:
-        """Nothing is under way, every member has quorum and confirmed, and the volume is served where it is wanted."""
+        """Nothing is under way; members, votes and quorum values are the layout's; every member has quorum and confirmed; the
+        volume is served where it is wanted and nowhere else; nothing waits for its deletion."""
         entry = self._model.table.entries[state.published]
-        if entry.status.datamesh_transitions:
+        if entry.status.datamesh_transitions or not self._layout_reached(state):
             return False
         nodes = self._model.worlds.clusters[state.world.cluster].nodes
-        for i in range(self._model.size):
-            if entry.members >> i & 1 and not state.world.fenced >> i & 1:
-                if state.revisions[i] != entry.revision or not nodes[i].quorum:
-                    return False
-                if entry.targets[i].primary and not nodes[i].primary:
-                    return False
-        return True
+        for i, obj in enumerate(state.objects):
+            if obj is not None and (obj.deleting or obj.force_leave):
+                return False
+            if not entry.members >> i & 1:
+                continue
+            if state.world.fenced >> i & 1 or state.revisions[i] != entry.revision or not nodes[i].quorum:
+                return False
+            if nodes[i].primary != bool(state.wanted >> i & 1):
+                return False
+        return not state.wanted & ~entry.members
+
+    def _layout_reached(self, state: VolumeState) -> bool:
+        status = self._model.table.entries[state.published].status
+        layout = self._layout(state)
+        datamesh = status.datamesh
+        kinds = [member.type for member in datamesh.members]
+        return (
+            kinds.count(MemberType.DISKFUL) == layout.diskful
+            and kinds.count(MemberType.TIE_BREAKER) == layout.tie_breakers
+            and MemberType.LIMINAL_DISKFUL not in kinds
+            and datamesh.quorum == layout.quorum
+            and datamesh.quorum_minimum_redundancy == layout.qmr
+            and not datamesh.tie_breakers_suspended
+            and status.baseline_guaranteed_minimum_data_redundancy == layout.gmdr
+        )
+
+    def _layout(self, state: VolumeState) -> Layout:
+        wanted = self._model.table.entries[state.published].status.configuration
+        if wanted is None:
+            raise ValueError("a formed volume has a configuration")
+        return Layout(wanted.failures_to_tolerate, wanted.guaranteed_minimum_data_redundancy)
 
     def _alive(self, state: VolumeState) -> bool:
-        """A current copy is left, and as many nodes as the layout needs; without them there is nothing to converge to."""
+        """What convergence needs is left: enough nodes for the layout, and a copy that its own kernel calls UpToDate.
+
+        A node that is fenced stays away for good. When the only UpToDate copy went with it, or with a broken disk, what is
+        left is Outdated and perhaps stale: only a person can decide to serve it.
+        """
         nodes = self._model.worlds.clusters[state.world.cluster].nodes
-        wanted = self._model.table.entries[state.published].status.configuration
-        if wanted is not None:
-            layout = Layout(wanted.failures_to_tolerate, wanted.guaranteed_minimum_data_redundancy)
-            if self._model.size - state.world.fenced.bit_count() < layout.diskful + layout.tie_breakers:
-                return False
-        return any(
-            node.current and state.objects[i] is not None and not state.world.fenced >> i & 1
-            for i, node in enumerate(nodes)
-        )
+        layout = self._layout(state)
+        if self._model.size - state.world.fenced.bit_count() < layout.diskful + layout.tie_breakers:
+            return False
+        here = [
+            node for i, node in enumerate(nodes) if state.objects[i] is not None and not state.world.fenced >> i & 1
+        ]
+        lost = state.world.fenced or any(node.store == FAILED for node in nodes)
+        return any(node.store == UP_TO_DATE if lost else node.current for node in here)

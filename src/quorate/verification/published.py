@@ -14,6 +14,7 @@ from quorate.api.drbd_resource import DRBDResourceSpec
 from quorate.api.meta import ObjectMeta
 from quorate.api.names import replica_name
 from quorate.api.replicated_volume import (
+    Datamesh,
     DatameshTransition,
     EffectiveLayout,
     MemberType,
@@ -24,6 +25,7 @@ from quorate.api.replicated_volume_replica import ReplicatedVolumeReplica, Repli
 from quorate.api.value import replace
 from quorate.datamesh import projection
 from quorate.datamesh.features import Features
+from quorate.datamesh.members import id_of
 from quorate.simulator.quorum import MAJORITY
 from quorate.verification.configuration import (
     ACCESS,
@@ -35,6 +37,7 @@ from quorate.verification.configuration import (
     NodeConfiguration,
     majority,
 )
+from quorate.verification.perfect_cluster import VOLUME, address_of
 from quorate.verification.world import Target
 
 KINDS = {
@@ -86,6 +89,33 @@ class PublishedTable:
             found = self._numbers[plain] = len(self.entries)
             self.entries.append(self._entry(plain))
         return found, tuple(ranks.get(revision, 0) for revision in revisions)
+
+    def image(self, number: int, places: tuple[int, ...]) -> int:
+        """The number of a status with its nodes renamed: node i becomes `places[i]`."""
+        status = self.entries[number].status
+
+        def renamed(name: str) -> str:
+            return replica_name(VOLUME, places[id_of(name)])
+
+        members = tuple(
+            replace(m, name=renamed(m.name), node_name=f"node-{place}", addresses=(address_of(place),))
+            for m in status.datamesh.members
+            for place in (places[id_of(m.name)],)
+        )
+        transitions = tuple(
+            replace(t, replica_name=renamed(t.replica_name), node_name=f"node-{places[id_of(t.replica_name)]}")
+            if t.replica_name
+            else t
+            for t in status.datamesh_transitions
+        )
+        changed = replace(
+            status, datamesh=_ordered(replace(status.datamesh, members=members)), datamesh_transitions=transitions
+        )
+        found = self._numbers.get(changed)
+        if found is None:
+            found = self._numbers[changed] = len(self.entries)
+            self.entries.append(self._entry(changed))
+        return found
 
     def _entry(self, status: ReplicatedVolumeStatus) -> Published:
         volume = replace(self.volume, status=status)
@@ -139,6 +169,8 @@ def _plain(status: ReplicatedVolumeStatus, ranks: dict[int, int]) -> ReplicatedV
     return replace(
         status,
         conditions=(),
+        # Nothing asks for the order of the members.
+        datamesh=_ordered(status.datamesh),
         datamesh_revision=ranks[status.datamesh_revision],
         datamesh_transitions=tuple(_plain_transition(t, ranks) for t in status.datamesh_transitions),
         datamesh_replica_requests=(),
@@ -146,6 +178,11 @@ def _plain(status: ReplicatedVolumeStatus, ranks: dict[int, int]) -> ReplicatedV
         observed_protection=None,
         membership_layout="",
     )
+
+
+def _ordered(datamesh: Datamesh) -> Datamesh:
+    members = tuple(sorted(datamesh.members, key=lambda member: id_of(member.name)))
+    return datamesh if members == datamesh.members else replace(datamesh, members=members)
 
 
 def _plain_transition(transition: DatameshTransition, ranks: dict[int, int]) -> DatameshTransition:

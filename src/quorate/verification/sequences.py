@@ -41,7 +41,6 @@ class SequenceState(NamedTuple):
     published: int
     world: World
     revisions: tuple[int, ...]
-    faults_left: int
 
 
 class SequenceModel:
@@ -82,7 +81,7 @@ class SequenceModel:
             world = self.worlds.start(targets, disks)
             if self.sequence.fenced:
                 world = self._without_absent(world)
-            yield SequenceState(0, world, (*(0 for _ in mesh.kinds), number), self.faults)
+            yield SequenceState(0, world, (*(0 for _ in mesh.kinds), number))
 
     def _without_absent(self, world: World) -> World:
         for i in range(self.worlds.size):
@@ -112,9 +111,11 @@ class SequenceModel:
             yield event, state._replace(world=after)
         for event, after in worlds.repairs(world, lambda i: self.target(state, i)):
             yield event, state._replace(world=after)
-        if state.faults_left:
-            for event, after in worlds.faults(world, self.kinds, (1 << worlds.size) - 1):
-                yield event, state._replace(world=after, faults_left=state.faults_left - 1)
+
+    def strikes(self, state: SequenceState) -> Iterator[tuple[Event, SequenceState]]:
+        """Every fault that can strike."""
+        for event, after in self.worlds.faults(state.world, self.kinds, (1 << self.worlds.size) - 1):
+            yield event, state._replace(world=after)
 
     def _confirm(self, state: SequenceState, only: int | None = None) -> SequenceState:
         if only is None:

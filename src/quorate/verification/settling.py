@@ -50,6 +50,7 @@ def settle(
     for _ in range(len(nodes) + 2):
         changed = _connect(verdicts, bench, cut)
         changed |= outdate_weak(bench)
+        changed |= compare_unstable(bench)
         if not changed and not unsettled:
             break
         unsettled = evaluate(verdicts, bench, bench.groups())
@@ -185,6 +186,22 @@ def outdate_weak(bench: Bench) -> bool:
             if bench.disks[i] == OUTDATED and recorded != bench.nodes[p].outdated_peers:
                 bench.put(p, bench.nodes[p]._replace(outdated_peers=recorded))
                 changed = True
+    return changed
+
+
+def compare_unstable(bench: Bench) -> bool:
+    """With no Primary near any more, neighbours settle who is behind on the connection that stands (S3: after-unstable)."""
+    outdated = [i for i, disk in enumerate(bench.disks) if disk == OUTDATED]
+    changed = False
+    for i in outdated:
+        if any(bench.nodes[j].primary for j in bits(reach(bench.links, i))):
+            continue
+        for j in bits(bench.links[i] & bench.up_to_date):
+            settled = compare(bench.nodes[i], bench.nodes[j])
+            if settled != bench.nodes[i]:
+                bench.put(i, settled)
+                changed = True
+                break
     return changed
 
 

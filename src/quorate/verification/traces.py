@@ -6,6 +6,7 @@ it leads now: to the same broken assertion, or where an event is no longer possi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,14 +28,18 @@ class Step(NamedTuple):
     state: VolumeState
 
 
+def moves(model: VolumeModel, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
+    """Everything that can happen, faults included."""
+    yield from model.successors(state)
+    yield from model.strikes(state)
+
+
 def unfold(model: VolumeModel, violation: Violation[VolumeState]) -> tuple[Step, ...]:
     """The way to a violation with node names that stay the same all along; the search may have swapped equal nodes."""
     here = next(state for state in model.initial() if model.canonical(state) == violation.start)
     steps: list[Step] = []
     for _, wanted in violation.path:
-        event, here = next(
-            (event, after) for event, after in model.successors(here) if model.canonical(after) == wanted
-        )
+        event, here = next((event, after) for event, after in moves(model, here) if model.canonical(after) == wanted)
         steps.append(Step(event, here))
     return tuple(steps)
 
@@ -124,9 +129,9 @@ def replay(model: VolumeModel, events: tuple[Event, ...]) -> tuple[tuple[Step, .
     here = next(iter(model.initial()))
     steps: list[Step] = []
     for event in events:
-        found = next((after for other, after in model.successors(here) if other == event), None)
+        found = next((after for other, after in moves(model, here) if other == event), None)
         if found is None:
-            found = next((after for other, after in model.successors(here) if other[:2] == event[:2]), None)
+            found = next((after for other, after in moves(model, here) if other[:2] == event[:2]), None)
         if found is None:
             return tuple(steps), f"event {len(steps) + 1} is not possible any more: {render_event(event)}"
         here = found

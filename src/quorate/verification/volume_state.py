@@ -29,7 +29,6 @@ class VolumeState(NamedTuple):
     revisions: tuple[int, ...]
     objects: tuple[ReplicaObject | None, ...]
     wanted: int
-    faults_left: int
     intents: tuple[Intent, ...]
     broken: str = ""
     """An assertion about an event, broken by the event that led here."""
