@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from quorate.agent.intended import Settings, majority
@@ -129,7 +129,12 @@ class Playground:
         await asyncio.sleep(0.5)
 
 
+TWO_DISKS = Mesh(tuple(Member(present=each > 1) for each in range(4)), tie_break=False)
+ONE_DISK = replace(TWO_DISKS, members=(*TWO_DISKS.members[:3], Member(diskful=False)))
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example(first=TWO_DISKS, second=ONE_DISK, noise=[(2, "crash")], between=1)  # remembers the other's disk as Outdated
 @given(first=meshes(), second=meshes(), noise=st.lists(disturbances(), max_size=4), between=st.integers(0, 2))
 def test_any_mesh_is_reached_from_any_other(
     first: Mesh, second: Mesh, noise: list[tuple[int, str]], between: int

@@ -307,13 +307,41 @@ def test_static_voters_are_asked_for_on_the_patched_module() -> None:
 
 
 def test_a_new_peer_has_its_options_before_it_connects() -> None:
-    mesh = drbdr(0, peers=[peer(2, diskful=False, tie_breaker=False)], quorum=1, redundancy=1)
-    plan = compute_plan(seen(actual(quorum="1", redundancy="1")), intended(mesh))
+    mesh = drbdr(0, peers=[peer(2)], quorum=2, redundancy=1)
+    plan = compute_plan(seen(actual(quorum="2", redundancy="1")), intended(mesh))
     assert verbs(plan) == ["new-peer", "peer-device-options", "new-path", "connect"]
-    assert "--bitmap=no --peer-tiebreaker=no" in lines(plan)[1]
     assert "--rr-conflict=retry-connect" in lines(plan)[0]
     assert "--shared-secret=*** " in lines(plan)[0]
     assert "secret" not in lines(plan)[0].replace("--shared-secret=***", "")
+
+
+ALONE = {"connection_state": "StandAlone", "role": "Unknown", "replication_state": "Off", "paths": ()}
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(None, ["new-peer"], id="made first, then looked at"),
+        pytest.param("DUnknown", ["peer-device-options", "new-path", "connect"], id="never had a disk"),
+        pytest.param("Outdated", ["del-peer", "forget-peer"], id="the metadata remembers its disk"),
+        pytest.param("Inconsistent", ["del-peer", "forget-peer"], id="the metadata remembers a partial disk"),
+    ],
+)
+def test_a_diskless_peer_connects_without_a_bitmap(found: str | None, expected: list[str]) -> None:
+    """T4 and D16: `bitmap=no` stands before `connect`, and is refused (162) while a disk of the peer is remembered."""
+    mesh = drbdr(0, peers=[peer(2, diskful=False, tie_breaker=False)], quorum=1, redundancy=1)
+    peers = [] if found is None else [actual_peer(2, **ALONE, disk_state=found)]
+    plan = compute_plan(seen(actual(*peers, quorum="1", redundancy="1")), intended(mesh))
+    assert verbs(plan) == expected
+
+
+def test_a_connected_peer_is_not_forgotten_for_its_bitmap() -> None:
+    """It still detaches; the option is tried again when it has."""
+    mesh = drbdr(0, peers=[peer(2, diskful=False)], quorum=1, redundancy=1)
+    current = actual_peer(2, disk_state="Outdated")
+    plan = compute_plan(seen(actual(current, quorum="1", redundancy="1")), intended(mesh))
+    assert "forget-peer" not in verbs(plan)
+    assert "--bitmap=no" in lines(plan)[0]
 
 
 def test_only_differing_options_are_written() -> None:

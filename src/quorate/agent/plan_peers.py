@@ -9,7 +9,7 @@ from quorate.agent.actual import ActualPath, ActualPeer, ActualResource, Observa
 from quorate.agent.commands import Step
 from quorate.agent.intended import Intended, IntendedPath, IntendedPeer
 from quorate.agent.parsers.show import text
-from quorate.api.common import ConnectionState
+from quorate.api.common import ConnectionState, DiskState
 
 _SIZE = re.compile(r"(\d+)([skKmMgG])")
 _UNITS = {"s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -23,8 +23,23 @@ def plan_peers(actual: ActualResource, intended: Intended, held: frozenset[int])
     steps: list[Step] = []
     for peer in sorted(intended.peers, key=lambda each: each.node_id):
         current = actual.peer(peer.node_id)
-        steps += _plan_new_peer(intended, peer) if current is None else _plan_peer(intended, peer, current, held)
+        if current is None:
+            steps += _plan_new_peer(intended, peer)
+        elif _remembers_disk(actual, peer, current):
+            steps += [commands.del_peer(intended.name, peer.node_id), commands.forget_peer(intended.name, peer.node_id)]
+        else:
+            steps += _plan_peer(intended, peer, current, held)
     return tuple(steps)
+
+
+def _remembers_disk(actual: ActualResource, peer: IntendedPeer, current: ActualPeer) -> bool:
+    """A peer that is diskless now, but whose disk the own metadata still knows as Outdated: the kernel keeps the bitmap
+    "when both sides have a disk" (162, D16), and without that change nobody would ever connect. Forgetting it frees the
+    slot; the peer is made anew in the next round."""
+    attached = actual.volume is not None and actual.volume.attached
+    apart = current.connection_state == ConnectionState.STAND_ALONE
+    known = current.disk_state in (DiskState.OUTDATED, DiskState.INCONSISTENT)
+    return attached and apart and known and current.bitmap and not peer.bitmap
 
 
 def plan_votes(actual: ActualResource, intended: Intended, *, gained: bool) -> tuple[Step, ...]:
@@ -81,7 +96,12 @@ def plan_forgotten_peers(observation: Observation, actual: ActualResource, inten
 
 
 def _plan_new_peer(intended: Intended, peer: IntendedPeer) -> list[Step]:
-    """Everything about the peer is said before the first connection attempt (T4)."""
+    """Everything about the peer is said before the first connection attempt (T4).
+
+    Whether a diskless peer's bitmap can be dropped is known only once it exists (`_remembers_disk`): look first.
+    """
+    if not peer.bitmap and intended.disk is not None and not intended.diskless:
+        return [commands.new_peer(intended.name, peer.node_id, peer.name, peer.net)]
     device = [option for option in peer.device if option != ("peer-tiebreaker", "yes")]
     return [
         commands.new_peer(intended.name, peer.node_id, peer.name, peer.net),
