@@ -59,12 +59,15 @@ class Process:
 
     async def metrics(self) -> str:
         """The text of its metrics."""
+        return await asyncio.to_thread(self._read, "/metrics")
 
-        def read() -> str:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=60) as answer:
-                return answer.read().decode()
+    async def readiness(self) -> str:
+        """What a ready process says that it does."""
+        return (await asyncio.to_thread(self._read, "/readyz")).strip()
 
-        return await asyncio.to_thread(read)
+    def _read(self, path: str) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
+            return answer.read().decode()
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal."""

@@ -114,6 +114,12 @@ async def test_one_of_two_controllers_works_and_a_lost_leader_writes_no_more(pla
             await process.ready()
         first = await lease_moves(world)
         paused = next(process for process in running if process.pid == pid_of(first))
+
+        async def told() -> bool:
+            return sorted([await process.readiness() for process in running]) == ["ok: leading", "ok: standing by"]
+
+        await system.until(told, 30, "both are ready, and say who leads")
+        assert await paused.readiness() == "ok: leading"
         await system.create_class()
         since = Audit(plane.audit_log)
         await system.create_volume()
