@@ -22,12 +22,13 @@ State = Role | Disk | Link | Replication | bool
 class Change:
     """One attempt to change a resource. `forced` changes are facts (a loss, an error) and cannot be refused."""
 
-    __slots__ = ("_before", "forced", "resource", "tag")
+    __slots__ = ("_before", "forced", "keeps_quorum", "resource", "tag")
 
-    def __init__(self, resource: Resource, tag: str, *, forced: bool = False) -> None:
+    def __init__(self, resource: Resource, tag: str, *, forced: bool = False, keeps_quorum: bool = False) -> None:
         self.resource: Final = resource
         self.tag: Final = tag
         self.forced: Final = forced
+        self.keeps_quorum: Final = keeps_quorum  # votes are not weighed anew
         self._before: dict[tuple[int, str], tuple[Target, State]] = {}
 
     def put(self, target: Target, name: str, value: State) -> None:

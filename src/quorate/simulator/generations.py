@@ -175,6 +175,13 @@ def set_all(volume: Volume, bitmap: BlockRanges) -> None:
     bitmap.add(0, volume.blocks)
 
 
+def has_slot(volume: Volume, peer: PeerVolume) -> bool:
+    """Whether a peer has a slot in the metadata or could get one."""
+    assert volume.backing is not None
+    metadata = volume.backing.metadata
+    return metadata.peers[peer.connection.peer_id].slot >= 0 or metadata.free_slot() is not None
+
+
 def allocate_slot(volume: Volume, peer: PeerVolume) -> bool:
     """U3: gives a peer its old slot or the lowest free one."""
     assert volume.backing is not None

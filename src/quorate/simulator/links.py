@@ -76,7 +76,9 @@ class Links:
         member = self._member(connection)
         if member is None or connection.link is not Link.UNCONNECTED:
             return
-        change = Change(connection.resource, "connecting")
+        # Nobody comes or goes by it, so a Primary whose raised q is not met does not notice yet (X2, stage 2).
+        keeps = connection.resource.role is Role.PRIMARY
+        change = Change(connection.resource, "connecting", keeps_quorum=keeps)
         change.put(connection, "link", Link.CONNECTING)
         member.kernel.commit(change)
         self._wake(connection)

@@ -170,16 +170,20 @@ class Operations:
             raise Refusal(162, "connection endpoint(s) missing")
         if discard and resource.role is Role.PRIMARY:
             raise Refusal(123)
-        for peer in connection.peer_volumes.values():
-            wants = peer.wants_bitmap and peer.slot < 0 and peer.volume.backing is not None
-            if wants and not generations.allocate_slot(peer.volume, peer):
-                raise Refusal(162)
-            if wants and peer.volume.backing is not None and peer.volume.backing.metadata.just_created:
-                disks.fill_fresh_slot(peer.volume, peer)
+        wanting = [p for p in connection.peer_volumes.values() if p.wants_bitmap and p.slot < 0]
+        wanting = [peer for peer in wanting if peer.volume.backing is not None]
+        if not all(generations.has_slot(peer.volume, peer) for peer in wanting):
+            raise Refusal(162)
         connection.discard_my_data = discard
         change = Change(resource, "connect")
         change.put(connection, "link", Link.UNCONNECTED)
         kernel.commit(change)
+        # The newcomer counts from now on: a Primary that only the tie-break keeps quorate may still add it (X2), one that
+        # nothing keeps quorate is told (-25) before (X10).
+        for peer in wanting:
+            generations.allocate_slot(peer.volume, peer)
+            if peer.volume.backing is not None and peer.volume.backing.metadata.just_created:
+                disks.fill_fresh_slot(peer.volume, peer)
         self.links.dial(connection)
 
     def disconnect(self, kernel: Kernel, connection: Connection, tag: str, *, force: bool) -> None:
@@ -194,6 +198,7 @@ class Operations:
             self._stand_alone(kernel, connection, tag, forced=True)
             if end is not None:
                 self.links.lose(end[1], Link.NETWORK_FAILURE)
+            self.links.probe(Member(kernel, connection.resource))  # its own doubt is settled as well (X6b: Outdated)
             return
         self._stand_alone(kernel, connection, tag, forced=force)
 

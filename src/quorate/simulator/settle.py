@@ -156,6 +156,8 @@ def _unfamiliar(change: Change, volume: Volume, peer: PeerVolume) -> bool:
 
 
 def _settle_quorum(change: Change, volume: Volume, mode: Mode) -> None:
+    if change.keeps_quorum:
+        return
     had = change.old(volume, "quorum") is True
     computed = evaluate(volume, had_quorum=had, dynamic_voters=mode.dynamic_voters).have_quorum
     if not computed and volume.disk is Disk.UP_TO_DATE and volume.restore_quorum:
