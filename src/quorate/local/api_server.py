@@ -25,6 +25,7 @@ from quorate.local.rest import Reply, Request, Rest, refusal
 from quorate.local.status import StatusError, internal
 from quorate.local.store import Closed, Store
 from quorate.local.transport import InProcessTransport
+from quorate.local.turns import Turns
 from quorate.local.watch import Watch
 from quorate.machinery.clock import SystemClock
 
@@ -122,9 +123,9 @@ class ApiServer:
             return refusal(_stopped(str(closed)))
         return reply
 
-    def transport(self) -> InProcessTransport:
-        """A way to reach this server without a socket."""
-        return InProcessTransport(self)
+    def transport(self, turns: Turns | None = None) -> InProcessTransport:
+        """A way to reach this server without a socket; with `turns` it leaves room for others on the same loop."""
+        return InProcessTransport(self, turns)
 
     # Background work
 

@@ -26,12 +26,15 @@ from quorate.local.pace import ScaledTime
 from quorate.local.serve import CannotServe, Running, serve_api
 from quorate.local.shape import Shape
 from quorate.local.shape_file import write_shape
+from quorate.local.turns import Turns
 from quorate.machinery.clock import SystemClock
 from quorate.machinery.logs import Level, Logger, LogSettings, text_sink
 from quorate.simulator.persistence import DiskJournal, DisksDamaged
 
 POLL = 0.02
 PATIENCE = 30.0
+REQUESTS_PER_TURN = 2
+"""In-process requests per turn of the event loop: kubectl waits for these, not for everything that is ready."""
 """Seconds to wait for the agents before the greeting is printed anyway."""
 
 
@@ -101,7 +104,7 @@ def _wiring(running: Running, options: LocalOptions, clock: SystemClock, disks: 
     loop = asyncio.get_running_loop()
     sink = text_sink(sys.stderr, times.format)
     return Wiring(
-        running.api.transport(),
+        running.api.transport(Turns(REQUESTS_PER_TURN)),
         clock,
         ScaledTime(loop, scale=options.time_scale, start=clock.now()),
         Logger(sink, clock, LogSettings(options.log_level)),

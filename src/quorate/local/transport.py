@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from quorate.local.rest import Reply, Request
 from quorate.local.store import Closed
+from quorate.local.turns import Turns
 from quorate.machinery import errors
 from quorate.machinery.transport import Response
 
@@ -23,14 +24,17 @@ if TYPE_CHECKING:
 class InProcessTransport:
     """Implements `quorate.machinery.transport.Transport` over an `ApiServer`."""
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: ApiServer, turns: Turns | None = None) -> None:
         self._server = server
+        self._turns = turns
 
     async def request(
         self, method: str, path: str, *, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
     ) -> Response:
         # One turn of the loop, so that requests of different tasks interleave as they do over a network.
         await asyncio.sleep(0)
+        if self._turns is not None:
+            await self._turns.take()
         reply = self._server.handle(_request(method, path, query, headers, body))
         if not isinstance(reply, Reply):
             raise ValueError("a watch is a stream: use stream()")
