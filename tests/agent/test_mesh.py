@@ -10,7 +10,6 @@ from quorate.api import conditions
 from quorate.api.drbd_resource import Peer
 from quorate.api.quantity import Quantity
 from quorate.api.value import replace
-from quorate.simulator.result import OK
 from tests.agent.mesh import KERNEL_NAME, Writer, configured, contents, first_data, form, join, promote, stands
 from tests.agent.world import SIZE, World, run_world
 
@@ -482,14 +481,18 @@ def test_a_device_that_is_open_is_demoted_once_it_is_closed() -> None:
     run_world(story)
 
 
-def test_verify_compares_with_every_peer_and_tells_what_differs() -> None:
+@pytest.mark.parametrize(
+    ("differs", "message"), [(None, "2 peers compared, no difference"), (2, "out of sync: peer-2: 4096 bytes")]
+)
+def test_verify_compares_with_every_peer_and_tells_what_differs(differs: int | None, message: str) -> None:
     async def story(world: World) -> None:
         await form(world)
         await first_data(world, 0, 0, 1, 2)
-        # The simulated kernel compares nothing (no recording covers it); it accepts the command and is done at once.
-        world.cluster.host("n0").fail["verify"] = OK
+        if differs is not None:
+            name = f"/dev/vg/rv-{differs}-disk"
+            world.cluster.node(world.nodes[differs]).lvm.disk(name).write(3, 99)
         ended = await world.operate("compare", 0, "Verify")
         assert ended.status.phase == "Succeeded", ended.status.message
-        assert "2 peers compared" in ended.status.message
+        assert ended.status.message == message
 
     run_world(story)

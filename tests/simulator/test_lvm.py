@@ -247,3 +247,35 @@ def test_extents_are_conserved(steps: list[tuple[str, str, int]]) -> None:
         used = sum(int(row["lv_size"]) for row in volumes(lvm).values())
         assert used + free(lvm) == 100 * MIB
         assert free(lvm) >= 0
+
+
+@pytest.mark.parametrize(
+    ("line", "exit_code", "text"),
+    [
+        ("lvs --noheadings -o lv_name vg", 0, "  r0\n  r1\n"),
+        ("lvs --noheadings -o lv_name,vg_name --separator : -S lv_name=r1", 0, "  r1:vg\n"),
+        ("lvs --noheadings -o lv_name -O -lv_name vg", 0, "  r1\n  r0\n"),
+        ("lvs -o lv_name -S nosuch=1", 3, ""),
+        ("lvresize -L 12M vg/r0", 0, "successfully resized"),
+        ("lvresize -L 4M vg/r0", 5, ""),
+        ("lvrename vg r0 r2", 0, 'Renamed "r0" to "r2"'),
+        ("lvrename vg/r0 r1", 5, ""),
+        ("lvcreate -y --type thin-pool -L 16M -n pool vg", 0, '"pool" created'),
+        ("lvcreate -y --type raid1 -L 16M -n pool vg", 3, ""),
+    ],
+)
+def test_variants_of_command_lines(line: str, exit_code: int, text: str) -> None:
+    lvm = Lvm("n0")
+    lvm.add_group("vg", 1 << 28)
+    for name in ("r0", "r1"):
+        assert lvm.execute(["lvcreate", "-y", "-n", name, "-L", "8M", "vg"]).exit_code == 0
+    result = lvm.execute(line.split())
+    assert (result.exit_code, text in result.stdout) == (exit_code, True), result
+
+
+def test_a_thin_volume_by_the_name_of_its_pool() -> None:
+    lvm = Lvm("n0")
+    lvm.add_group("vg", 1 << 28)
+    assert lvm.execute("lvcreate -y -L 16M -T vg/pool".split()).exit_code == 0
+    assert lvm.execute("lvcreate -y -V 40M --thinpool pool -n r0 vg".split()).exit_code == 0
+    assert lvm.device("/dev/vg/r0") is not None

@@ -27,7 +27,7 @@ from quorate.simulator.operations import Operations
 from quorate.simulator.renegotiation import Renegotiation
 from quorate.simulator.result import Result
 from quorate.simulator.resync import Resync
-from quorate.simulator.scheduler import Scheduler
+from quorate.simulator.scheduler import Scheduler, SimulatedTime
 from quorate.simulator.settle import Mode
 from quorate.simulator.setup_tool import SetupTool
 from quorate.simulator.states import Disk, Link, Replication
@@ -150,8 +150,15 @@ class Cluster:
             volume = kernel.minors.get(minor)
             return volume is not None and volume.backing is not None
 
-        setup = SetupTool(kernel, self.operations, self.maintenance, find)
+        setup = SetupTool(kernel, self.operations, self.maintenance, find, self._wait)
         return Node(name, kernel, lvm, setup, MetaTool(name, find, holder, attached))
+
+    def _wait(self, done: Callable[[], bool], limit: float) -> bool:
+        """Lets simulated time pass inside a command; on a loop that is driven elsewhere only the present counts."""
+        until = self.scheduler.time() + (limit or _PATIENCE)
+        while isinstance(self.scheduler, SimulatedTime) and not done() and self.scheduler.step(until):
+            pass
+        return done()
 
     def _draw(self) -> int:
         """A generation number; bit 0 is the role mark and stays clear."""
@@ -438,6 +445,7 @@ class Cluster:
 _TOLD = frozenset({"disk", "quorum"})
 _HELD = frozenset({"paused_by_user", "paused_by_dependency"})
 _MESSAGE = 0.005
+_PATIENCE = 60.0
 
 
 def _leads_to(connection: Connection, addresses: set[str]) -> bool:

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from quorate.simulator.change import Change
 from quorate.simulator.model import Connection, Path, PeerVolume, Resource, Volume
 from quorate.simulator.settle import data_accessible
-from quorate.simulator.states import Disk, Role
-from quorate.simulator.status import compute_pauses
+from quorate.simulator.states import SYNCING, Disk, Role
+from quorate.simulator.status import KIB, compute_pauses
 
 _USABLE = frozenset({Disk.UP_TO_DATE, Disk.CONSISTENT, Disk.INCONSISTENT})
 
@@ -50,36 +50,54 @@ def _disks(volume: Volume) -> list[Disk]:
     return [volume.disk, *(peer.disk for peer in volume.peers())]
 
 
-def resource_line(resource: Resource) -> str:
+def resource_line(resource: Resource, *, statistics: bool = False) -> str:
     may, score = compute_promotion(resource)
+    ordering = f"write-ordering:{'flush' if resource.ordered else 'none'} " if statistics else ""
     return (
         f"resource name:{resource.name} role:{resource.role} suspended:{compute_suspension(resource)} "
-        f"force-io-failures:{_yes(resource.fail_io)} may_promote:{_yes(may)} promotion_score:{score}"
+        f"force-io-failures:{_yes(resource.fail_io)} {ordering}may_promote:{_yes(may)} promotion_score:{score}"
     )
 
 
-def connection_line(connection: Connection) -> str:
-    return f"connection {_who(connection)} connection:{connection.link} role:{connection.peer_role}"
+def connection_line(connection: Connection, *, statistics: bool = False) -> str:
+    flight = " congested:no ap-in-flight:0 rs-in-flight:0" if statistics else ""
+    return f"connection {_who(connection)} connection:{connection.link} role:{connection.peer_role}{flight}"
 
 
 def _who(connection: Connection) -> str:
     return f"name:{connection.resource.name} peer-node-id:{connection.peer_id} conn-name:{connection.name}"
 
 
-def device_line(volume: Volume) -> str:
+def device_line(volume: Volume, *, statistics: bool = False) -> str:
     shown = volume.backing is not None and volume.disk > Disk.DETACHING
     backing = volume.backing.path if volume.backing is not None and shown else "none"
     client = volume.disk is Disk.DISKLESS and volume.intentional_diskless
     return (
         f"device name:{volume.resource.name} volume:{volume.number} minor:{volume.minor} backing_dev:{backing} "
         f"disk:{volume.disk} client:{_yes(client)} open:{_yes(volume.open)} quorum:{_yes(volume.quorum)}"
+        f"{_device_counters(volume) if statistics else ''}"
     )
 
 
-def peer_line(peer: PeerVolume) -> str:
+def _device_counters(volume: Volume) -> str:
+    waiting = volume.resource.suspended and volume.open
+    return (
+        f" size:{volume.blocks * KIB} read:{volume.read} written:{volume.written} al-writes:{volume.log_writes}"
+        f" bm-writes:{volume.bitmap_writes} upper-pending:{int(waiting)} lower-pending:0 al-suspended:no"
+        f" blocked:{'upper' if waiting else 'no'}"
+    )
+
+
+def peer_line(peer: PeerVolume, *, statistics: bool = False) -> str:
+    dirty = len(peer.out_of_sync) if peer.out_of_sync is not None else 0
+    done = ""
+    if peer.replication in SYNCING and peer.sync_total:
+        done = f" done:{100.0 * (peer.sync_total - min(dirty, peer.sync_total)) / peer.sync_total:.2f}"
+    counters = f" received:{peer.received} sent:{peer.sent} out-of-sync:{dirty * KIB} pending:0 unacked:0"
     return (
         f"peer-device {_who(peer.connection)} volume:{peer.volume.number} replication:{peer.replication} "
-        f"peer-disk:{peer.disk} peer-client:{_yes(not peer.wants_bitmap)} resync-suspended:{compute_pauses(peer)}"
+        f"peer-disk:{peer.disk} peer-client:{_yes(not peer.wants_bitmap)} resync-suspended:{compute_pauses(peer)}{done}"
+        f"{counters if statistics else ''}"
     )
 
 
@@ -104,15 +122,16 @@ def path_identity(connection: Connection, path: Path) -> str:
     return f"path {_who(connection)} local:{path.local} peer:{path.remote}"
 
 
-def dump(resources: Iterator[Resource] | list[Resource]) -> Iterator[str]:
+def dump(resources: Iterator[Resource] | list[Resource], *, statistics: bool = False) -> Iterator[str]:
     """The initial dump: resource, connections, devices, then peer devices and paths per connection."""
     for resource in resources:
-        yield f"exists {resource_line(resource)}"
+        yield f"exists {resource_line(resource, statistics=statistics)}"
         connections = list(reversed(resource.connections.values()))
-        yield from (f"exists {connection_line(connection)}" for connection in connections)
-        yield from (f"exists {device_line(volume)}" for volume in resource.volumes.values())
+        yield from (f"exists {connection_line(connection, statistics=statistics)}" for connection in connections)
+        yield from (f"exists {device_line(volume, statistics=statistics)}" for volume in resource.volumes.values())
         for connection in connections:
-            yield from (f"exists {peer_line(peer)}" for peer in connection.peer_volumes.values())
+            peers = connection.peer_volumes.values()
+            yield from (f"exists {peer_line(peer, statistics=statistics)}" for peer in peers)
             yield from (f"exists {path_line(connection, path)}" for path in connection.paths)
     yield "exists -"
 

@@ -30,6 +30,8 @@ class Lvm:
         self._commands: dict[str, Callable[[Arguments], str | Result]] = {
             "lvcreate": self._lvcreate,
             "lvextend": self._lvextend,
+            "lvresize": self._lvresize,
+            "lvrename": self._lvrename,
             "lvremove": self._lvremove,
             "lvchange": self._lvchange,
             "lvs": self._lvs,
@@ -104,8 +106,11 @@ class Lvm:
     def _lvcreate(self, arguments: Arguments) -> str | Result:
         if arguments.flag("-s"):
             return self._create_snapshot(arguments)
-        if arguments.flag("-T"):
+        kind = arguments.value("--type")
+        if arguments.flag("-T") or arguments.value("--thinpool") or kind in ("thin", "thin-pool"):
             return self._create_thin(arguments)
+        if kind not in ("", "linear", "striped"):
+            raise LvmError(f"Segment type {kind} is not supported.", 3)
         group_name, name = volume_path(arguments.value("-n"))
         if not name:
             group_name, name = arguments.only("lvcreate"), group_name
@@ -121,6 +126,8 @@ class Lvm:
 
     def _create_thin(self, arguments: Arguments) -> str:
         group_name, pool_name = volume_path(arguments.only("lvcreate"))
+        # `vg/pool`, or `vg` with the pool named by --thinpool, or by -n when the pool itself is made.
+        pool_name = pool_name or arguments.value("--thinpool") or arguments.value("-n")
         group = self.state.group(group_name)
         if not arguments.value("-V"):
             extents, note = self._extents(group, arguments)
@@ -157,6 +164,29 @@ class Lvm:
             f" to {human(extents * group.extent_size)} ({extents} extents).\n"
             f"  Logical volume {where} successfully resized.\n"
         )
+
+    def _lvresize(self, arguments: Arguments) -> str:
+        """As lvextend; shrinking needs a confirmation that nobody gives here."""
+        volume = self.state.volume(*volume_path(arguments.only("lvresize")))
+        extents, _ = self._extents(self.state.group(volume.group), arguments, volume.extents)
+        if extents < volume.extents:
+            raise LvmError(f"Logical volume {volume.group}/{volume.name} NOT reduced.")
+        return self._lvextend(arguments)
+
+    def _lvrename(self, arguments: Arguments) -> str:
+        """``vg old new`` or ``vg/old [vg/]new``."""
+        words = arguments.positional
+        if len(words) not in (2, 3):
+            raise LvmError("Old and new logical volume names required", 3)
+        group_name, old = (words[0], words[1]) if len(words) == 3 else volume_path(words[0])
+        new = words[-1].rpartition("/")[2]
+        group, volume = self.state.group(group_name), self.state.volume(group_name, old)
+        if new in group.volumes:
+            raise LvmError(f'Logical Volume "{new}" already exists in volume group "{group_name}"')
+        del group.volumes[old]
+        volume.name = new
+        group.volumes[new] = volume
+        return f'  Renamed "{old}" to "{new}" in volume group "{group_name}"\n'
 
     def _lvremove(self, arguments: Arguments) -> str:
         volume = self.state.volume(*volume_path(arguments.only("lvremove")))
@@ -222,7 +252,19 @@ class Lvm:
         self, key: str, rows: list[reports.Row], arguments: Arguments, default: Sequence[str], aliases: dict[str, str]
     ) -> str:
         names = reports.columns(arguments.value("-o"), default, aliases)
-        return reports.render(key, rows, names, as_json=arguments.value("--reportformat") == "json")
+        rows = reports.select(rows, arguments.value("-S"))
+        sort = arguments.value("-O")
+        if sort:
+            field = aliases.get(sort.lstrip("+-"), sort.lstrip("+-"))
+            rows = sorted(rows, key=lambda row: row.get(field, ""), reverse=sort.startswith("-"))
+        return reports.render(
+            key,
+            rows,
+            names,
+            as_json=arguments.value("--reportformat") == "json",
+            headings=not arguments.flag("--noheadings"),
+            separator=arguments.value("--separator"),
+        )
 
     # --- physical volumes and groups ---------------------------------------------------------------------------
 

@@ -10,6 +10,16 @@ from quorate.simulator.lvm_model import LvmError
 COMMON_VALUED = {"--config": "--config", "--units": "--units", "-o": "-o", "--options": "-o"}
 COMMON_FLAGS = {"-y": "-y", "--yes": "-y", "-f": "-f", "--force": "-f", "-ff": "-f", "-q": "-q", "--quiet": "-q"}
 
+_REPORT = {
+    "--reportformat": "--reportformat",
+    "-O": "-O",
+    "--sort": "-O",
+    "--separator": "--separator",
+    "-S": "-S",
+    "--select": "-S",
+}
+_REPORT_FLAGS = {"--nosuffix": "--nosuffix", "--noheadings": "--noheadings", "--unbuffered": "--unbuffered"}
+
 VALUED: dict[str, dict[str, str]] = {
     "lvcreate": {
         "-n": "-n",
@@ -32,15 +42,26 @@ VALUED: dict[str, dict[str, str]] = {
         "-C": "--contiguous",
         "--addtag": "--addtag",
         "--thinpool": "--thinpool",
+        "--type": "--type",
+        "-c": "-c",
+        "--chunksize": "-c",
+        "--poolmetadatasize": "--poolmetadatasize",
+        "--discards": "--discards",
+        "--errorwhenfull": "--errorwhenfull",
+        "-p": "-p",
+        "--permission": "-p",
+        "--alloc": "--alloc",
     },
     "lvextend": {"-L": "-L", "--size": "-L", "-l": "-l", "--extents": "-l"},
+    "lvresize": {"-L": "-L", "--size": "-L", "-l": "-l", "--extents": "-l"},
+    "lvrename": {},
     "lvremove": {},
     "lvchange": {"-a": "-a", "--activate": "-a", "--addtag": "--addtag", "--deltag": "--deltag"},
     "vgchange": {"-a": "-a", "--activate": "-a", "--addtag": "--addtag", "--deltag": "--deltag"},
     "vgcreate": {"-s": "-s", "--physicalextentsize": "-s", "--addtag": "--addtag"},
-    "lvs": {"--reportformat": "--reportformat"},
-    "vgs": {"--reportformat": "--reportformat"},
-    "pvs": {"--reportformat": "--reportformat"},
+    "lvs": _REPORT,
+    "vgs": _REPORT,
+    "pvs": _REPORT,
     "pvcreate": {},
     "vgextend": {},
     "vgremove": {},
@@ -49,10 +70,10 @@ VALUED: dict[str, dict[str, str]] = {
 }
 FLAGS: dict[str, dict[str, str]] = {
     "lvcreate": {"-T": "-T", "--thin": "-T", "-s": "-s", "--snapshot": "-s"},
-    "lvs": {"--all": "--all", "-a": "--all", "--nosuffix": "--nosuffix", "--noheadings": "--noheadings"},
-    "vgs": {"--nosuffix": "--nosuffix", "--noheadings": "--noheadings"},
-    "pvs": {"--nosuffix": "--nosuffix", "--noheadings": "--noheadings"},
-}  # fmt: skip
+    "lvs": {"--all": "--all", "-a": "--all", **_REPORT_FLAGS},
+    "vgs": _REPORT_FLAGS,
+    "pvs": {"--all": "--all", "-a": "--all", **_REPORT_FLAGS},
+}
 
 UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50, "e": 1 << 60}
 

@@ -7,7 +7,7 @@ same values in columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from quorate.simulator.lvm_devices import ThinDisk
 from quorate.simulator.lvm_model import (
@@ -75,7 +75,26 @@ def columns(wanted: str, default: Sequence[str], aliases: dict[str, str]) -> lis
     return list(dict.fromkeys(merged))
 
 
-def render(key: str, rows: Iterable[Row], names: Sequence[str], *, as_json: bool) -> str:
+def select(rows: list[Row], condition: str) -> list[Row]:
+    """``-S a=b && c!=d``: equality and inequality, joined by ``&&`` or ``,``; anything else is a usage error."""
+    for term in filter(None, (part.strip() for part in condition.replace("&&", ",").split(","))):
+        name, equals, value = term.partition("!=" if "!=" in term else "=")
+        if not equals or (rows and name.strip() not in rows[0]):
+            raise LvmError(f"Unrecognised selection field: {name}\n  Selection syntax error at '{term}'.", exit_code=3)
+        wanted = value.strip().strip("\"'")
+        rows = [row for row in rows if (row[name.strip()] == wanted) is (equals == "=")]
+    return rows
+
+
+def render(
+    key: str,
+    rows: Iterable[Row],
+    names: Sequence[str],
+    *,
+    as_json: bool,
+    headings: bool = True,
+    separator: str = "",
+) -> str:
     """The report text; an unknown column is a usage error as with the real tools."""
     picked: list[Row] = []
     for row in rows:
@@ -85,9 +104,11 @@ def render(key: str, rows: Iterable[Row], names: Sequence[str], *, as_json: bool
         picked.append({name: row[name] for name in names})
     if as_json:
         return json.dumps({"report": [{key: picked}]}) + "\n"
-    width = {name: max([len(name), *(len(row[name]) for row in picked)]) for name in names}
-    line: Callable[[Row], str] = lambda row: "  " + " ".join(row[name].ljust(width[name]) for name in names)  # noqa: E731
-    return "\n".join([line({name: name for name in names}), *(line(row) for row in picked)]) + "\n"
+    shown = [*([{name: name for name in names}] if headings else []), *picked]
+    if separator:
+        return "".join(f"  {separator.join(row[name] for name in names)}\n" for row in shown)
+    width = {name: max((len(row[name]) for row in shown), default=0) for name in names}
+    return "".join("  " + " ".join(row[name].ljust(width[name]) for name in names) + "\n" for row in shown)
 
 
 def _lv_row(group: VolumeGroup, volume: LogicalVolume) -> Row:

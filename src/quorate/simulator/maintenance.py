@@ -115,8 +115,8 @@ class Maintenance:
             self.resync.follow_pauses(other)
             self.resync.go_on(other)
 
-    def invalidate(self, kernel: Kernel, volume: Volume, source_id: int) -> None:
-        """U23: full resync from a connected peer, or a disk that is simply worthless."""
+    def invalidate(self, kernel: Kernel, volume: Volume, source_id: int, *, whole: bool = True) -> None:
+        """U23: full resync from a connected peer, or a disk that is simply worthless; U22: only what is marked."""
         if volume.backing is None:
             raise Refusal(138)
         connected = [p for p in volume.peers() if p.replication >= Replication.ESTABLISHED and p.disk >= Disk.OUTDATED]
@@ -127,14 +127,14 @@ class Maintenance:
             change = Change(volume.resource, "invalidate")
             change.put(volume, "disk", Disk.INCONSISTENT)
             kernel.commit(change)
-            self._set_all(volume)
+            self._set_all(volume, whole=whole)
             return
         if chosen[0].replication in SYNCING:
             raise Refusal(-8)
-        self._set_all(volume)
+        self._set_all(volume, whole=whole)
         other = self.resync.mirror(chosen[0])
         if other is not None:
-            if other.out_of_sync is not None:
+            if other.out_of_sync is not None and whole:
                 generations.set_all(other.volume, other.out_of_sync)
             self.resync.start(other, chosen[0], "invalidate")
             self._pause_others(kernel, volume, chosen[0])
@@ -163,12 +163,12 @@ class Maintenance:
         change.put(source, "replication", Replication.PAUSED_SYNC_S)
         owner.kernel.commit(change)
 
-    def _set_all(self, volume: Volume) -> None:
+    def _set_all(self, volume: Volume, *, whole: bool) -> None:
         for peer in volume.peers():
-            if peer.out_of_sync is not None:
+            if peer.out_of_sync is not None and whole:
                 generations.set_all(volume, peer.out_of_sync)
 
-    def invalidate_remote(self, peer: PeerVolume) -> None:
+    def invalidate_remote(self, peer: PeerVolume, *, whole: bool = True) -> None:
         if peer.volume.backing is None:
             raise Refusal(138)
         if peer.replication < Replication.ESTABLISHED:
@@ -178,13 +178,66 @@ class Maintenance:
         other = self.resync.mirror(peer)
         if other is not None:
             for side in (peer, other):
-                if side.out_of_sync is not None:
+                if side.out_of_sync is not None and whole:
                     generations.set_all(side.volume, side.out_of_sync)
-            self._set_all(other.volume)
+            self._set_all(other.volume, whole=whole)
             self.resync.start(peer, other, "invalidate-remote")
             owner = self.directory.owner(other.connection.resource)
             if owner is not None:
                 self._pause_others(owner.kernel, other.volume, other)
+
+    # --- outdate and verify ------------------------------------------------------------------------------------
+
+    def outdate(self, kernel: Kernel, volume: Volume) -> None:
+        """What a fencing handler asks for: only while nobody is connected who would have to agree (-6, -16)."""
+        if volume.disk < Disk.OUTDATED:
+            raise Refusal(-16)
+        if any(peer.replication >= Replication.ESTABLISHED for peer in volume.peers()):
+            raise Refusal(-6)
+        change = Change(volume.resource, "outdate")
+        change.put(volume, "disk", Disk.OUTDATED)
+        kernel.commit(change)
+
+    def verify(self, kernel: Kernel, peer: PeerVolume, *, start_sector: int, stop_sector: int) -> None:
+        """U22: both sides compare block by block; what differs is marked, never copied."""
+        if peer.volume.backing is None:
+            raise Refusal(138)
+        if peer.replication < Replication.ESTABLISHED:
+            raise Refusal(-15)
+        if peer.replication > Replication.ESTABLISHED:
+            raise Refusal(-8)
+        other = self.resync.mirror(peer)
+        change = Change(peer.connection.resource, "verify")
+        change.put(peer, "replication", Replication.VERIFY_S)
+        kernel.commit(change)
+        owner = self.directory.owner(other.connection.resource) if other is not None else None
+        if other is None or owner is None:
+            return
+        theirs = Change(other.connection.resource, "peer-state", forced=True)
+        theirs.put(other, "replication", Replication.VERIFY_T)
+        owner.kernel.commit(theirs)
+        first, last = start_sector // _SECTORS, stop_sector // _SECTORS or peer.volume.blocks
+        peer.sync_total = other.sync_total = max(last - first, 0)
+        delay = self.resync.configured_duration(other)
+        self.resync.scheduler.call_later(delay, lambda: self._compare(peer, other, first, last))
+
+    def _compare(self, peer: PeerVolume, other: PeerVolume, first: int, last: int) -> None:
+        mine, theirs = peer.volume.backing, other.volume.backing
+        running = (peer.replication, other.replication) == (Replication.VERIFY_S, Replication.VERIFY_T)
+        if not running or mine is None or theirs is None:
+            return  # the link or a disk was lost meanwhile
+        here, there = mine.device.written(first, last), theirs.device.written(first, last)
+        for block in sorted({*here, *there}):
+            if here.get(block, 0) != there.get(block, 0):
+                for side in (peer, other):
+                    if side.out_of_sync is not None:
+                        side.out_of_sync.add(block, block + 1)
+        for side in (peer, other):
+            owner = self.directory.owner(side.connection.resource)
+            if owner is not None:
+                change = Change(side.connection.resource, "ov-finished", forced=True)
+                change.put(side, "replication", Replication.ESTABLISHED)
+                owner.kernel.commit(change)
 
 
 def capacity(volume: Volume) -> int:

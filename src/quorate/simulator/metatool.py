@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from quorate.simulator.blocks import BlockDevice, DeviceError
+from quorate.simulator.generations import forget
 from quorate.simulator.metadata import (
     ACTIVITY_LOG,
     HISTORY,
@@ -15,6 +16,7 @@ from quorate.simulator.metadata import (
     compute_bitmap_bytes,
     compute_metadata_bytes,
     compute_offset,
+    compute_usable_blocks,
 )
 from quorate.simulator.result import OK, Result
 
@@ -22,7 +24,12 @@ INVALID: Final = "No valid meta data found\n"
 UNCLEAN: Final = 'Found meta data is "unclean", please apply-al first\n'
 _FORCED: Final = "*** confirmation forced via --force option ***\n"
 _NO_TERMINAL: Final = "stdin not a TTY, not waiting for confirmation\n"
-_WITHOUT_MINOR: Final = frozenset({"read-dev-uuid", "dump-md"})
+_WITHOUT_MINOR: Final = frozenset({"read-dev-uuid", "dump-md", "get-gi", "show-gi"})
+_INDEXES: Final = frozenset({"internal", "flex-internal"})
+_COMMANDS: Final = (
+    "create-md wipe-md dump-md get-gi show-gi outdate invalidate apply-al read-dev-uuid write-dev-uuid forget-peer"
+    " check-resize"
+)
 
 
 class Target(NamedTuple):
@@ -54,7 +61,12 @@ class MetaTool:
         words = [word for word in argv if not word.startswith("-") or word == "-"]
         if len(words) < 5 or words[1] != "v09":
             return Result(20, "", "USAGE: drbdmeta [--force] minor v09 meta_dev index command [args]\n")
-        minor, _, path, _, command, *arguments = words
+        minor, _, path, index, command, *arguments = words
+        if index not in _INDEXES:
+            return Result(20, "", f"'{index}' is not a valid index: the simulator knows internal metadata only\n")
+        if command not in _COMMANDS.split():
+            return Result(20, "", f"Unknown command '{command}'.\n")
+        arguments += [word.partition("=")[2] for word in argv if word.startswith("--node-id=")]
         device = self._find(path)
         if device is None:
             return Result(20, "", f"open({path}) failed: No such file or directory\n")
@@ -101,8 +113,39 @@ class MetaTool:
             case "write-dev-uuid":
                 found.device_uuid = int(arguments[0], 16)
                 return OK
+            case "get-gi" | "show-gi":
+                return self._identifiers(found, arguments)
+            case "outdate":
+                return self._outdate(found)
+            case "invalidate":
+                found.consistent = found.was_up_to_date = False
+                for bitmap in found.bitmaps:
+                    bitmap.add(0, found.effective_blocks or compute_usable_blocks(target.device.size, found.max_peers))
+                return OK
+            case "forget-peer":
+                if not arguments or not arguments[-1].isdigit() or int(arguments[-1]) >= MAX_NODES:
+                    return Result(20, "", "USAGE: forget-peer --node-id={0..31}\n")
+                forget(found, int(arguments[-1]), found.effective_blocks)
+                return OK
+            case "check-resize":
+                return OK
             case _:
-                return Result(20, "", f"Unknown command '{command}'.\n")
+                raise AssertionError(command)  # checked against the list of commands above
+
+    def _identifiers(self, metadata: Metadata, arguments: Sequence[str]) -> Result:
+        """As `drbdsetup get-gi`, from the disk: current, bitmap and history UUIDs, then the flags."""
+        peer = int(arguments[-1]) if arguments and arguments[-1].isdigit() else 0
+        entry = metadata.peers[peer % MAX_NODES]
+        uuids = [metadata.current, entry.bitmap_uuid, *[*metadata.history, 0, 0][:2]]
+        flags = (metadata.consistent, metadata.was_up_to_date, False, metadata.crashed_primary, entry.connected)
+        return Result(0, ":".join([*(f"{uuid:016X}" for uuid in uuids), *(str(int(flag)) for flag in flags)]) + "\n")
+
+    def _outdate(self, metadata: Metadata) -> Result:
+        """Exit 5 for data that is not even consistent (facts/agent 2.2)."""
+        if not metadata.consistent:
+            return Result(5)
+        metadata.was_up_to_date = False
+        return OK
 
     def _apply_log(self, metadata: Metadata) -> Result:
         # Printed when the log was used since attach and a Primary was near at the end (S10, S13; not S1, S9, S4b).

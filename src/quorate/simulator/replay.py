@@ -29,8 +29,8 @@ from quorate.simulator.transcript import Command, Json, LabAction, Observation, 
 _EXTENT: Final = 4 << 20
 _STARTED: Final = re.compile(r"change peer-device .*peer-node-id:(\d+) .*replication:(?:SyncTarget|PausedSyncT)")
 _SYNCED: Final = re.compile(r"change peer-device .*peer-node-id:(\d+) .*replication:Established")
+_BACKING: Final = re.compile(r"/dev/(?!mapper/|drbd)([\w.+-]+)/([\w.+-]+)")
 _CREATE: Final = re.compile(r"drbdmeta .*create-md (\d+)")
-_PAIR: Final = re.compile(r"n\d+-n\d+|n\d+ and n\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,13 @@ class Replay:
         self.expected: dict[str, list[tuple[int, str, Json]]] = {}
         self.progress = Progress()
         self.cluster.witnesses.append(self._witness)
+        volumes, size = _given_volumes(transcript), f"{_volume_bytes(transcript)}b"
         for node in transcript.nodes:
             machine = self.cluster.add_node(node.name, node.addresses)
-            machine.lvm.add_group("vg", 1 << 30)
-            machine.lvm.execute(["lvcreate", "-y", "-n", "r0", "-L", f"{_volume_bytes(transcript)}b", "vg"])
+            for group, names in volumes.items():
+                machine.lvm.add_group(group, 1 << 30)
+                for name in names:
+                    machine.lvm.execute(["lvcreate", "-y", "-n", name, "-L", size, group])
 
     def run(self) -> Report:
         doomed = last_signs_of_life(self.transcript)
@@ -177,30 +180,37 @@ class Replay:
 
     def _lab(self, step: LabAction) -> None:
         action = step.action
+        named = [name for name in re.findall(r"[\w.-]+", action.partition("(")[0]) if name in self.cluster.nodes]
         if action.startswith("kill "):
-            self.cluster.crash(action.split()[1])
+            for name in named:
+                self.cluster.crash(name)
         elif action.startswith("boot "):
-            self.cluster.restart(action.split()[1])
+            for name in named:
+                self.cluster.restart(name)
         elif action.startswith("restore all links"):
-            names = sorted(self.cluster.nodes)
-            for one in names:
-                for other in names:
-                    if one < other:
-                        self.cluster.heal(one, other)
-        elif "drop all frames between" in action or action.startswith("restore all frames between"):
+            self._heal_all()
+        elif "drop all frames" in action or "restore all frames" in action:
             self._frames(action, cut="drop all frames" in action)
         elif not action.startswith("---") and action != "end of scenario":
             self.report.skipped.append({"step": step.index, "command": action[:120], "reason": "a remark of the lab"})
 
+    def _heal_all(self) -> None:
+        names = sorted(self.cluster.nodes)
+        for one in names:
+            for other in names:
+                if one < other:
+                    self.cluster.heal(one, other)
+
     def _frames(self, action: str, *, cut: bool) -> None:
+        """`between n0 and n1`, `between n0-n1, n1-n2` both ways, `from n0 to n1` one way; ` on net_a` one network."""
         found = re.search(r" on (net_\w+)", action)
         network = found.group(1) if found is not None else None
-        for pair in _PAIR.findall(action[action.index("between") :]):
-            one, other = re.split(r"-| and ", pair)
-            if cut:
-                self.cluster.cut(one, other, network)
-            else:
-                self.cluster.heal(one, other, network)
+        name = "|".join(re.escape(each) for each in sorted(self.cluster.nodes))
+        for one, other in re.findall(rf"from ({name}) to ({name})", action):
+            self.cluster.cut(one, other, network, one_way=True) if cut else self.cluster.heal(one, other, network)
+        _, _, pairs = action.partition("between")
+        for one, other in re.findall(rf"\b({name})(?:-| and )({name})\b", pairs):
+            self.cluster.cut(one, other, network) if cut else self.cluster.heal(one, other, network)
 
     def _observe(self, step: Observation) -> None:
         if not step.closes_group:
@@ -256,6 +266,23 @@ class Replay:
         """A closing snapshot of a connection between two tries; see `PASSING`."""
         wanted: Json = [comparable(resource, settled=False) for resource in recorded]
         return in_passing(recorded) and find_passed(self.passed.get(name, []), 0, wanted) is not None
+
+
+def _given_volumes(transcript: Transcript) -> dict[str, list[str]]:
+    """The logical volumes the lab's machines came with: those that are used and not made by the scenario itself."""
+    found: dict[str, list[str]] = {"vg": ["r0"]}
+    made = {
+        match.group(1)
+        for step in transcript.steps
+        if isinstance(step, Command) and "lvcreate" in step.line
+        for match in re.finditer(r"(?:-n|--name)[ =]?(\S+)", step.line)
+    }
+    for step in transcript.steps:
+        line = step.line if isinstance(step, Command) and step.exit_code == 0 else ""
+        for group, name in _BACKING.findall(line) if line.startswith(("drbdmeta", "drbdsetup attach")) else ():
+            if name not in made and f"{group}/{name}" not in made and name not in found.setdefault(group, []):
+                found[group].append(name)
+    return found
 
 
 def _volume_bytes(transcript: Transcript) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +18,7 @@ from quorate.simulator.kernel import Kernel
 from quorate.simulator.lvm import PROGRAMS
 from quorate.simulator.model import Opener, Volume
 from quorate.simulator.replay_loops import Loop, LoopWriter, Openings, parse_loop
+from quorate.simulator.replay_sequences import run_sequence, split_sequence
 from quorate.simulator.result import OK, Result
 from quorate.simulator.scheduler import SimulatedTime
 
@@ -72,8 +73,24 @@ class Shell:
         if line.startswith("cat /tmp/") and ";" not in line:
             return self._cat(node, line.split()[1])
         if any(mark in line for mark in (";", "|", "&", "$(", ">")):
-            return Skipped("a shell line with more than one program")
+            return self._sequence(node, line)
         return self._single(node, line)
+
+    def _sequence(self, node: str, line: str) -> Outcome:
+        parts = split_sequence(line)
+        if parts is None or not any(self._is_ours(part.argv) for part in parts):
+            return Skipped("a shell line with more than one program")
+        outcome = run_sequence(parts, self._is_ours, lambda argv: self._part(node, argv))
+        return Skipped(outcome) if isinstance(outcome, str) else outcome
+
+    def _is_ours(self, argv: Sequence[str]) -> bool:
+        words = _without_timeout(argv)
+        background = words[0] == "cat" and words[-1].startswith("/tmp/")
+        return words[0] in ("drbdsetup", "drbdmeta", "dd") or words[0] in PROGRAMS or background
+
+    def _part(self, node: str, argv: Sequence[str]) -> Result | None:
+        outcome = self.run(node, shlex.join(_without_timeout(argv)))
+        return OK if isinstance(outcome, Skipped) else outcome
 
     def _single(self, node: str, line: str) -> Outcome:
         try:
@@ -93,17 +110,20 @@ class Shell:
     def _dd(self, node: str, words: list[str]) -> Outcome:
         given = dict(word.split("=", 1) for word in words if "=" in word)
         source, target = given.get("if", ""), given.get("of", "")
-        size = _bytes(given.get("bs", "512"))
-        count = int(given.get("count", "0"))
+        size = _bytes(given.get("bs", given.get("obs", "512")))
         blocks = max(1, size // BLOCK)
+        count = _bytes(given["count"]) if "count" in given else None
         if _DRBD_DEVICE.match(target):
-            return self._write(node, target, int(given.get("seek", "0")) * blocks, count, blocks)
+            return self._write(node, target, _bytes(given.get("seek", "0")) * blocks, count, blocks)
         if _DRBD_DEVICE.match(source):
-            return self._read(node, source, int(given.get("skip", "0")) * blocks, count * blocks)
+            return self._read(node, source, _bytes(given.get("skip", "0")) * blocks, count, blocks)
         return Skipped("dd that does not touch a DRBD device")
 
-    def _write(self, node: str, path: str, start: int, count: int, blocks: int) -> Outcome:
-        """`dd` with direct I/O: one request per block size, the next after the answer of the one before."""
+    def _write(self, node: str, path: str, start: int, count: int | None, blocks: int) -> Outcome:
+        """`dd` with direct I/O: one request per block size, the next after the answer of the one before.
+
+        Without a count, or beyond the end, it stops where the device is full (exit 1).
+        """
         kernel = self.cluster.node(node).kernel
         volume = kernel.minors.get(int(path.removeprefix("/dev/drbd")))
         if volume is None:
@@ -113,10 +133,18 @@ class Shell:
         except DeviceError as error:
             return Result(1, "", f"dd: can't open '{path}': {error.strerror}\n")
         answers: list[int | None] = []
-        self._write_on(kernel, volume, opener, start, count, blocks, answers.append)
-        self._wait(answers)
+        room = max(volume.blocks - start, 0) // blocks
+        wanted = room if count is None else min(count, room)
+        if wanted:
+            self._write_on(kernel, volume, opener, start, wanted, blocks, answers.append)
+            self._wait(answers)
+        else:
+            self.cluster.io.close(kernel, volume, opener)
+            answers.append(None)
         if not answers:
             return None
+        if answers[0] is None and (count is None or count > room):
+            return Result(1, "", f"dd: error writing '{path}': No space left on device\n")
         return OK if answers[0] is None else Result(1, "", f"dd: error writing '{path}': Input/output error\n")
 
     def _wait(self, answers: list[int | None]) -> None:
@@ -149,7 +177,7 @@ class Shell:
         values = tuple(self.cluster.fresh_value() for _ in range(blocks))
         self.cluster.io.write(kernel, volume, start, values, finish)
 
-    def _read(self, node: str, path: str, start: int, count: int) -> Outcome:
+    def _read(self, node: str, path: str, start: int, count: int | None, blocks: int) -> Outcome:
         kernel = self.cluster.node(node).kernel
         volume = kernel.minors.get(int(path.removeprefix("/dev/drbd")))
         if volume is None:
@@ -159,7 +187,8 @@ class Shell:
         except DeviceError as error:
             return Result(1, "", f"dd: can't open '{path}': {error.strerror}\n")
         try:
-            for block in range(start, start + count):
+            last = volume.blocks if count is None else min(start + count * blocks, volume.blocks)
+            for block in range(start, last):
                 self.cluster.io.read(kernel, volume, block)
         except DeviceError as error:
             return Result(1, "", f"dd: error reading '{path}': {error.strerror}\n")
@@ -201,18 +230,24 @@ class Shell:
         self.files.pop((node, target), None)
         given = dict(word.split("=", 1) for word in command.split()[1:] if "=" in word)
         kernel = self.cluster.node(node).kernel
-        volume = kernel.minors[int(given["of"].removeprefix("/dev/drbd"))]
+        device = _DRBD_DEVICE.match(given.get("of", ""))
+        if device is None:
+            return Skipped("dd in the background that does not write to a DRBD device")
         try:
+            volume = kernel.minors.get(int(device.group(1)))
+            if volume is None:
+                raise DeviceError(6, "No such device or address")
             opener = self.cluster.io.open(kernel, volume, write=True, program="dd", pid=self._pid())
         except DeviceError:
             self.files[node, target] = "exit 1\n"
             return Result(0, "started\n")
-        blocks, count = _bytes(given["bs"]) // BLOCK, int(given["count"])
+        blocks = max(1, _bytes(given.get("bs", "512")) // BLOCK)
+        count = _bytes(given["count"]) if "count" in given else max(1, volume.blocks // blocks)
 
         def done(error: int | None) -> None:
             self.files[node, target] = f"exit {0 if error is None else 1}\n"
 
-        self._write_on(kernel, volume, opener, int(given.get("seek", "0")) * blocks, count, blocks, done)
+        self._write_on(kernel, volume, opener, _bytes(given.get("seek", "0")) * blocks, count, blocks, done)
         return Result(0, "started\n")
 
     def _loop(self, node: str, loop: Loop) -> Outcome:
@@ -253,6 +288,8 @@ class Shell:
         return OK
 
     def _remap(self, node: str, name: str, *, failing: bool) -> Outcome:
+        if self.cluster.node(node).device(f"/dev/mapper/{name}") is None:
+            return Skipped("no such device to map")
         self.cluster.fail_disk(node, f"/dev/mapper/{name}", failed=failing)
         return OK
 
@@ -261,6 +298,17 @@ class Shell:
         return self.pids
 
 
+def _without_timeout(argv: Sequence[str]) -> Sequence[str]:
+    return argv[2:] if argv[0] == "timeout" and len(argv) > 2 else argv
+
+
+_UNITS: Final = {"c": 1, "w": 2, "b": 512, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_DECIMAL: Final = {"kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
 def _bytes(text: str) -> int:
-    scale = {"k": 1 << 10, "M": 1 << 20}.get(text[-1], 1)
-    return int(text.rstrip("kM")) * scale
+    """A number as dd writes it: `64k`, `1M`, `4KiB`, `2MB`."""
+    digits = text.rstrip("cwbkKMGBi")
+    suffix = text[len(digits) :].replace("iB", "")
+    scale = _DECIMAL.get(suffix) or _UNITS.get(suffix, 1)
+    return int(digits) * scale if digits.isdigit() else 0

@@ -29,6 +29,12 @@ def _flags(*names: str) -> dict[str, Option]:
 
 _SIZE: Final = {"size": Option("size", 0, unit="s")}
 _FORCE: Final = _flags("force")
+_COLOR: Final = {"color": Option("color", "auto", ("auto", "always", "never"), numeric=False)}
+_RESET: Final = {"reset-bitmap": Option("reset-bitmap", True)}
+_WAIT: Final = {
+    **{name: Option(name, 0) for name in ("wfc-timeout", "degr-wfc-timeout", "outdated-wfc-timeout")},
+    **_flags("wait-after-sb"),
+}
 _PEER: Final = ("resource", "peer_node_id")
 _PEER_VOLUME: Final = (*_PEER, "volume")
 
@@ -56,23 +62,32 @@ COMMANDS: Final[Mapping[str, Grammar]] = {
     "down": Grammar(("*resource",)),
     "new-current-uuid": Grammar(("minor",), _flags("clear-bitmap", "force-resync")),
     "resize": Grammar(("minor",), {**_SIZE, **_flags("assume-peer-has-space", "assume-clean")}),
-    "invalidate": Grammar(("minor",), {"sync-from-peer-node-id": Option("sync-from-peer-node-id", -1)}),
-    "invalidate-remote": Grammar(_PEER_VOLUME),
+    "invalidate": Grammar(("minor",), {**_RESET, "sync-from-peer-node-id": Option("sync-from-peer-node-id", -1)}),
+    "invalidate-remote": Grammar(_PEER_VOLUME, _RESET),
     "pause-sync": Grammar(_PEER_VOLUME),
     "resume-sync": Grammar(_PEER_VOLUME),
     "outdate": Grammar(("minor",)),
-    "verify": Grammar(_PEER_VOLUME),
+    "verify": Grammar(_PEER_VOLUME, {"start": Option("start", 0, unit="s"), "stop": Option("stop", 0, unit="s")}),
+    "check-resize": Grammar(("minor",)),
     "suspend-io": Grammar(("minor",), {"bdev-freeze": Option("bdev-freeze", True)}),
     "resume-io": Grammar(("minor",)),
-    "status": Grammar(("*resource",), _flags("json", "verbose", "statistics", "color")),
+    "status": Grammar(("*resource",), {**_flags("json", "verbose", "statistics"), **_COLOR}),
     "show": Grammar(("*resource",), _flags("json", "show-defaults")),
-    "events2": Grammar(("*resource",), _flags("now", "timestamps", "statistics", "full", "poll", "diff", "verbose")),
+    "events2": Grammar(
+        ("*resource",),
+        {**_flags("now", "timestamps", "statistics", "full", "poll", "diff", "verbose"), **_COLOR},
+    ),
     "get-gi": Grammar(_PEER_VOLUME),
     "show-gi": Grammar(_PEER_VOLUME),
     "role": Grammar(("resource",)),
     "dstate": Grammar(("minor",)),
     "cstate": Grammar(_PEER),
-    "wait-sync-volume": Grammar(_PEER_VOLUME),
+    "wait-connect-resource": Grammar(("resource",), _WAIT),
+    "wait-connect-connection": Grammar(_PEER, _WAIT),
+    "wait-connect-volume": Grammar(_PEER_VOLUME, _WAIT),
+    "wait-sync-resource": Grammar(("resource",), _WAIT),
+    "wait-sync-connection": Grammar(_PEER, _WAIT),
+    "wait-sync-volume": Grammar(_PEER_VOLUME, _WAIT),
 }
 
 

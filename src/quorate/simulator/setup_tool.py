@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from quorate.simulator import administration as admin
+from quorate.simulator import setup_queries as queries
 from quorate.simulator.blocks import BlockDevice
 from quorate.simulator.errors import Refusal, compute_result
-from quorate.simulator.events import dump
 from quorate.simulator.kernel import Kernel, connection_of
-from quorate.simulator.maintenance import Maintenance, identifiers
-from quorate.simulator.model import PeerVolume, Resource
+from quorate.simulator.maintenance import Maintenance
+from quorate.simulator.model import Resource
 from quorate.simulator.operations import Operations
 from quorate.simulator.options import OptionError
 from quorate.simulator.result import OK, Result
-from quorate.simulator.setup_arguments import COMMANDS, Invocation, parse
-from quorate.simulator.status import show_json, status_json
+from quorate.simulator.setup_arguments import Invocation, parse
+from quorate.simulator.setup_queries import number
 
 Handler = Callable[["SetupTool", Invocation], Result | None]
 
 
 @dataclass(slots=True)
 class SetupTool:
-    """Runs `drbdsetup` lines. `find` gives the block device of a path, None when there is no such file."""
+    """Runs `drbdsetup` lines. `find` gives the block device of a path, None when there is no such file; `wait` lets time
+    pass until a condition holds, for at most so many seconds (0: as long as it takes)."""
 
     kernel: Kernel
     operations: Operations
     maintenance: Maintenance
     find: Callable[[str], BlockDevice | None]
+    wait: Callable[[Callable[[], bool], float], bool]
 
     def execute(self, argv: Sequence[str]) -> Result:
         try:
             call = parse(argv)
             if call.words and call.words[0] == "" and call.command == "new-resource":
                 return Result(1, "", "Resource name is empty.\n")
-            handler = _HANDLERS.get(call.command)
-            if handler is None:
-                return Result(20, "", f"{call.command}: not simulated\n")
+            handler = HANDLERS[call.command]  # every command of the grammar has one (a test holds that)
             if call.command in _READS_BITMAPS and any(v.bitmap_freed for v in self.kernel.minors.values()):
                 return Result(137, "", "")  # S15b: the kernel oopses and kills the caller
             return handler(self, call) or OK
@@ -55,14 +54,8 @@ def _subject(argv: Sequence[str]) -> str:
     return next((word for word in argv[1:] if not word.startswith("-")), "")
 
 
-def _number(text: str) -> int:
-    if not text.lstrip("-").isdigit():
-        raise OptionError(f"'{text}' is not a number")
-    return int(text)
-
-
 def _new_resource(tool: SetupTool, call: Invocation) -> None:
-    admin.new_resource(tool.kernel, call.words[0], _number(call.words[1]), call.options)
+    admin.new_resource(tool.kernel, call.words[0], number(call.words[1]), call.options)
 
 
 def _resource_options(tool: SetupTool, call: Invocation) -> None:
@@ -70,13 +63,13 @@ def _resource_options(tool: SetupTool, call: Invocation) -> None:
 
 
 def _new_minor(tool: SetupTool, call: Invocation) -> Result | None:
-    name, minor, number = call.words
+    name, minor, volume = call.words
     resource = tool.kernel.resource(name)
-    if int(minor) in tool.kernel.minors:
-        note = f"new-minor {name} {minor} {number}: sysfs node '/sys/devices/virtual/block/drbd{minor}'"
+    if number(minor) in tool.kernel.minors:
+        note = f"new-minor {name} {minor} {volume}: sysfs node '/sys/devices/virtual/block/drbd{minor}'"
         answer = compute_result(name, Refusal(161))
         return Result(answer.exit_code, "", f"{note} (already? still?) exists\n{answer.stderr}")
-    admin.new_minor(tool.kernel, resource, _number(minor), _number(number), call.options)
+    admin.new_minor(tool.kernel, resource, number(minor), number(volume), call.options)
     return None
 
 
@@ -87,62 +80,62 @@ def _attach(tool: SetupTool, call: Invocation) -> Result | None:
         known = path in ("/dev/null", "/dev/zero")
         text = f"{path} is not a block device!" if known else f"Can not open device '{path}': No such file or directory"
         return Result(20, "", f"{text}\n")
-    tool.operations.attach(tool.kernel, tool.kernel.volume(_number(minor)), path, device, call.options)
+    tool.operations.attach(tool.kernel, tool.kernel.volume(number(minor)), path, device, call.options)
     return None
 
 
 def _detach(tool: SetupTool, call: Invocation) -> None:
-    volume = tool.kernel.volume(_number(call.words[0]))
+    volume = tool.kernel.volume(number(call.words[0]))
     force, diskless = call.flag("force"), call.flag("diskless")
     tool.operations.detach(tool.kernel, volume, "detach", force=force, diskless=diskless)
 
 
 def _disk_options(tool: SetupTool, call: Invocation) -> None:
-    admin.disk_options(tool.kernel.volume(_number(call.words[0])), call.options, reset=call.reset)
+    admin.disk_options(tool.kernel.volume(number(call.words[0])), call.options, reset=call.reset)
 
 
 def _new_peer(tool: SetupTool, call: Invocation) -> None:
-    admin.new_peer(tool.kernel, tool.resource(call), _number(call.words[1]), call.options)
+    admin.new_peer(tool.kernel, tool.resource(call), number(call.words[1]), call.options)
 
 
 def _net_options(tool: SetupTool, call: Invocation) -> None:
-    connection = connection_of(tool.resource(call), _number(call.words[1]))
+    connection = connection_of(tool.resource(call), number(call.words[1]))
     admin.net_options(tool.kernel, connection, call.options, reset=call.reset)
     tool.operations.copy_settings(connection)
 
 
 def _peer_device_options(tool: SetupTool, call: Invocation) -> None:
-    peer = admin.peer_volume_of(tool.resource(call), _number(call.words[1]), _number(call.words[2]))
+    peer = admin.peer_volume_of(tool.resource(call), number(call.words[1]), number(call.words[2]))
     admin.peer_device_options(peer, call.options, reset=call.reset)
 
 
 def _new_path(tool: SetupTool, call: Invocation) -> None:
     local, remote = admin.parse_address(call.words[2]), admin.parse_address(call.words[3])
-    admin.new_path(tool.kernel, connection_of(tool.resource(call), _number(call.words[1])), local, remote)
+    admin.new_path(tool.kernel, connection_of(tool.resource(call), number(call.words[1])), local, remote)
 
 
 def _del_path(tool: SetupTool, call: Invocation) -> None:
     local, remote = admin.parse_address(call.words[2]), admin.parse_address(call.words[3])
-    admin.del_path(tool.kernel, connection_of(tool.resource(call), _number(call.words[1])), local, remote)
+    admin.del_path(tool.kernel, connection_of(tool.resource(call), number(call.words[1])), local, remote)
 
 
 def _connect(tool: SetupTool, call: Invocation) -> None:
-    connection = connection_of(tool.resource(call), _number(call.words[1]))
+    connection = connection_of(tool.resource(call), number(call.words[1]))
     tool.operations.connect(tool.kernel, connection, discard=call.flag("discard-my-data"))
 
 
 def _disconnect(tool: SetupTool, call: Invocation) -> None:
-    connection = connection_of(tool.resource(call), _number(call.words[1]))
+    connection = connection_of(tool.resource(call), number(call.words[1]))
     tool.operations.disconnect(tool.kernel, connection, "disconnect", force=call.flag("force"))
 
 
 def _del_peer(tool: SetupTool, call: Invocation) -> None:
-    connection = connection_of(tool.resource(call), _number(call.words[1]))
+    connection = connection_of(tool.resource(call), number(call.words[1]))
     tool.operations.del_peer(tool.kernel, connection, force=call.flag("force"))
 
 
 def _forget_peer(tool: SetupTool, call: Invocation) -> None:
-    admin.forget_peer(tool.resource(call), _number(call.words[1]))
+    admin.forget_peer(tool.resource(call), number(call.words[1]))
 
 
 def _primary(tool: SetupTool, call: Invocation) -> None:
@@ -163,13 +156,13 @@ def _down(tool: SetupTool, call: Invocation) -> None:
 
 
 def _new_current_uuid(tool: SetupTool, call: Invocation) -> None:
-    volume = tool.kernel.volume(_number(call.words[0]))
+    volume = tool.kernel.volume(number(call.words[0]))
     clear, resync = call.flag("clear-bitmap"), call.flag("force-resync")
     tool.operations.new_current_uuid(tool.kernel, volume, clear=clear, resync=resync)
 
 
 def _del_minor(tool: SetupTool, call: Invocation) -> None:
-    admin.del_minor(tool.kernel, tool.kernel.volume(_number(call.words[0])))
+    admin.del_minor(tool.kernel, tool.kernel.volume(number(call.words[0])))
 
 
 def _del_resource(tool: SetupTool, call: Invocation) -> None:
@@ -180,28 +173,8 @@ def _rename(tool: SetupTool, call: Invocation) -> None:
     admin.rename_resource(tool.kernel, tool.resource(call), call.words[1])
 
 
-def _selected(tool: SetupTool, call: Invocation) -> list[Resource] | None:
-    """The resources asked for, None when a named one does not exist."""
-    if not call.words or call.words[0] == "all":
-        return [resource for _, resource in sorted(tool.kernel.resources.items())]
-    found = tool.kernel.resources.get(call.words[0])
-    return [found] if found is not None else None
-
-
-def _status(tool: SetupTool, call: Invocation) -> Result:
-    selected = _selected(tool, call)
-    if selected is None:
-        return Result(10, "[\n]\n\n" if call.flag("json") else "", f"{call.words[0]}: No such resource\n")
-    return Result(0, json.dumps([status_json(resource) for resource in selected], indent=2) + "\n")
-
-
-def _show(tool: SetupTool, call: Invocation) -> Result:
-    selected = _selected(tool, call) or []
-    return Result(0, json.dumps([show_json(resource) for resource in selected], indent=4) + "\n")
-
-
 def _resize(tool: SetupTool, call: Invocation) -> None:
-    volume = tool.kernel.volume(_number(call.words[0]))
+    volume = tool.kernel.volume(number(call.words[0]))
     sectors = call.options.get("size", 0)
     assert isinstance(sectors, int)
     space, clean = call.flag("assume-peer-has-space"), call.flag("assume-clean")
@@ -209,73 +182,50 @@ def _resize(tool: SetupTool, call: Invocation) -> None:
 
 
 def _suspend_io(tool: SetupTool, call: Invocation) -> None:
-    tool.maintenance.suspend(tool.kernel, tool.kernel.volume(_number(call.words[0])))
+    tool.maintenance.suspend(tool.kernel, tool.kernel.volume(number(call.words[0])))
 
 
 def _resume_io(tool: SetupTool, call: Invocation) -> None:
-    tool.maintenance.resume(tool.kernel, tool.kernel.volume(_number(call.words[0])))
-
-
-def _peer_of(tool: SetupTool, call: Invocation) -> PeerVolume:
-    return admin.peer_volume_of(tool.resource(call), _number(call.words[1]), _number(call.words[2]))
+    tool.maintenance.resume(tool.kernel, tool.kernel.volume(number(call.words[0])))
 
 
 def _pause_sync(tool: SetupTool, call: Invocation) -> None:
-    tool.maintenance.pause(tool.kernel, _peer_of(tool, call), paused=True)
+    tool.maintenance.pause(tool.kernel, queries.peer_of(tool, call), paused=True)
 
 
 def _resume_sync(tool: SetupTool, call: Invocation) -> None:
-    tool.maintenance.pause(tool.kernel, _peer_of(tool, call), paused=False)
+    tool.maintenance.pause(tool.kernel, queries.peer_of(tool, call), paused=False)
 
 
 def _invalidate(tool: SetupTool, call: Invocation) -> None:
     source = call.options.get("sync-from-peer-node-id", -1)
     assert isinstance(source, int)
-    tool.maintenance.invalidate(tool.kernel, tool.kernel.volume(_number(call.words[0])), source)
+    volume, whole = tool.kernel.volume(number(call.words[0])), call.options.get("reset-bitmap") is not False
+    tool.maintenance.invalidate(tool.kernel, volume, source, whole=whole)
 
 
 def _invalidate_remote(tool: SetupTool, call: Invocation) -> None:
-    tool.maintenance.invalidate_remote(_peer_of(tool, call))
+    whole = call.options.get("reset-bitmap") is not False
+    tool.maintenance.invalidate_remote(queries.peer_of(tool, call), whole=whole)
 
 
-def _get_gi(tool: SetupTool, call: Invocation) -> Result:
-    try:
-        peer = _peer_of(tool, call)
-    except Refusal:
-        return Result(10, "", f"{call.words[0]}: No such peer device\n")
-    return Result(0, identifiers(peer) + "\n")
+def _outdate(tool: SetupTool, call: Invocation) -> None:
+    tool.maintenance.outdate(tool.kernel, tool.kernel.volume(number(call.words[0])))
 
 
-def _wait_sync(tool: SetupTool, call: Invocation) -> None:
-    """Answers at once: the replay waits by the recorded clock, and the agent does not use it."""
-    _peer_of(tool, call)
+def _verify(tool: SetupTool, call: Invocation) -> None:
+    start, stop = call.options.get("start", 0), call.options.get("stop", 0)
+    assert isinstance(start, int)
+    assert isinstance(stop, int)
+    tool.maintenance.verify(tool.kernel, queries.peer_of(tool, call), start_sector=start, stop_sector=stop)
 
 
-def _events2(tool: SetupTool, call: Invocation) -> Result:
-    """The dump; without `--now` the stream is read through the host."""
-    selected = _selected(tool, call) or []
-    return Result(0, "".join(f"{line}\n" for line in dump(selected)))
+def _check_resize(tool: SetupTool, call: Invocation) -> None:
+    """Compares the remembered size of the lower device with its present one; nothing to be seen."""
+    tool.kernel.volume(number(call.words[0]))
 
 
-def _role(tool: SetupTool, call: Invocation) -> Result:
-    return Result(0, f"{tool.resource(call).role}\n")
-
-
-def _dstate(tool: SetupTool, call: Invocation) -> Result:
-    volume = tool.kernel.minors.get(_number(call.words[0]))
-    if volume is None:
-        return Result(10, "", f"{call.words[0]}: No such device\n")
-    return Result(0, "/".join([str(volume.disk), *(str(peer.disk) for peer in volume.peers())]) + "\n")
-
-
-def _cstate(tool: SetupTool, call: Invocation) -> Result:
-    connection = tool.resource(call).connections.get(_number(call.words[1]))
-    if connection is None:
-        return Result(10, "", f"{call.words[0]}: No such connection\n")
-    return Result(0, f"{connection.link}\n")
-
-
-_HANDLERS: dict[str, Handler] = {
+HANDLERS: dict[str, Handler] = {
     "new-resource": _new_resource,
     "resource-options": _resource_options,
     "new-minor": _new_minor,
@@ -298,11 +248,11 @@ _HANDLERS: dict[str, Handler] = {
     "del-minor": _del_minor,
     "del-resource": _del_resource,
     "rename-resource": _rename,
-    "status": _status,
-    "show": _show,
-    "role": _role,
-    "dstate": _dstate,
-    "cstate": _cstate,
+    "status": queries.status,
+    "show": queries.show,
+    "role": queries.role,
+    "dstate": queries.dstate,
+    "cstate": queries.cstate,
     "resize": _resize,
     "suspend-io": _suspend_io,
     "resume-io": _resume_io,
@@ -310,13 +260,18 @@ _HANDLERS: dict[str, Handler] = {
     "resume-sync": _resume_sync,
     "invalidate": _invalidate,
     "invalidate-remote": _invalidate_remote,
-    "get-gi": _get_gi,
-    "show-gi": _get_gi,
-    "wait-sync-volume": _wait_sync,
-    "events2": _events2,
+    "outdate": _outdate,
+    "verify": _verify,
+    "check-resize": _check_resize,
+    "get-gi": queries.get_gi,
+    "show-gi": queries.get_gi,
+    "wait-connect-resource": queries.wait_connect,
+    "wait-connect-connection": queries.wait_connect,
+    "wait-connect-volume": queries.wait_connect,
+    "wait-sync-resource": queries.wait_sync,
+    "wait-sync-connection": queries.wait_sync,
+    "wait-sync-volume": queries.wait_sync,
+    "events2": queries.events2,
 }
 
 _READS_BITMAPS = frozenset({"status", "show", "new-peer", "events2"})
-
-UNANSWERED = frozenset(COMMANDS) - frozenset(_HANDLERS)
-"""Commands the parser knows and the model does not carry out yet; the replay counts them as mismatches."""
