@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replace_cluster
+
 import pytest
 
 from quorate.api.replicated_volume import TransitionType
@@ -95,3 +97,29 @@ def replace_qmr(cluster: Cluster, qmr: int) -> Cluster:
     status = cluster.volume.status
     datamesh = replace(status.datamesh, quorum_minimum_redundancy=qmr)
     return Cluster(replace(cluster.volume, status=replace(status, datamesh=datamesh)), cluster.replicas, cluster.pool)
+
+
+def test_a_fenced_node_that_reports_ready_is_detached_once_and_not_attached_again() -> None:
+    cluster = isolated(react(delete_replica(attached(form(THREE)), 0)), 0)
+    once = passed(passed(replace_cluster(cluster, fenced=("node-0",))))
+    assert not once.volume.status.datamesh.members[0].attached
+    assert passed(once).volume.status == once.volume.status, "attach and force-detach do not take turns"
+
+
+def test_copies_that_are_not_connected_to_each_other_do_not_count_together() -> None:
+    cluster = form(THREE)
+    assert verdict(leaving.enough_copies_remain, cluster, 2) == ""
+    assert (
+        verdict(leaving.enough_copies_remain, isolated(cluster, 1), 2)
+        == "would leave 1 UpToDate copies, 2 are needed (GMDR 1)"
+    ), "#1 may have missed writes"
+
+
+def test_while_nobody_serves_a_vote_goes_only_if_all_others_are_connected() -> None:
+    cluster = form(FOUR_TB)
+    for number in range(4):
+        cluster = edit_replica(cluster, number, quorum=False)
+    assert verdict(voting.rest_keeps_quorum, cluster, 3) == ""
+    cut = isolated(cluster, 1)
+    assert verdict(voting.rest_keeps_quorum, cut, 3) == "nobody has quorum, and #0 is not connected to [#1]"
+    assert verdict(voting.rest_keeps_quorum, replace_cluster(cut, fenced=("node-1",)), 3) == "", "fenced ones stay away"

@@ -66,6 +66,20 @@ def replica_exists(context: Context) -> Block | None:
     return None
 
 
+@guard("attach-fenced")
+def node_not_fenced(context: Context) -> Block | None:
+    """What was detached by force is not attached again while the evidence stands and nobody reaches the node.
+
+    An agent may run there and report Ready all the same; then attach and force-detach would take turns for ever.
+    """
+    if context.world.fenced & context.subject_bit:
+        return _blocked(
+            f"Node {context.replica.node_name} is fenced and no other replica reaches it",
+            AttachedCondition.WAITING_FOR_REPLICA,
+        )
+    return None
+
+
 @guard("attach-7")
 def replica_ready(context: Context) -> Block | None:
     """Attach guard 7."""

@@ -38,9 +38,14 @@ def enough_copies_remain(context: Context) -> Block | None:
     """UpToDate copies other than the subject must exceed GMDR and satisfy qmr (S11, S15, S16).
 
     The subject is subtracted only if it is itself UpToDate. GMDR is at least 0, so the last copy is never given up. A qmr
-    that has still to come down (ChangeQuorum does it) keeps the copy until it has.
+    that has still to come down (ChangeQuorum does it) keeps the copy until it has. Only copies that are connected to each
+    other count together: one that is cut off still calls itself UpToDate, whatever was written without it.
     """
-    remaining = ids.count(context.up_to_date & ~context.subject_bit)
+    copies = context.up_to_date & ~context.subject_bit
+    linked = context.world.linked
+    remaining = max(
+        (sum(i == j or linked(i, j, 0) for j in ids.iterate(copies)) for i in ids.iterate(copies)), default=0
+    )
     required = max(context.world.layout.gmdr + 1, context.mesh.datamesh.quorum_minimum_redundancy)
     if remaining < required:
         return Block(

@@ -64,16 +64,33 @@ def serving(context: Context) -> int:
     return quorate & context.mesh.attached or quorate
 
 
+def _apart(context: Context, rest: int) -> Block | None:
+    """The first of these voters that does not reach all others."""
+    for replica_id in ids.iterate(rest):
+        missing = context.unverified_peers(replica_id, 0, rest)
+        if missing:
+            return Block(
+                f"nobody has quorum, and #{replica_id} is not connected to [{ids.text(missing)}]",
+                "WaitingForConnection",
+            )
+    return None
+
+
 @guard("keeps-quorum")
 def rest_keeps_quorum(context: Context) -> Block | None:
     """A vote is given up only while those who serve have a majority of the remaining voters connected (S14).
 
     The leaving vote may be what holds the quorum while another voter is away. The same is asked before tie-breakers come and
-    go: a side that lives on the tie-break would lose it, or need a second tie-breaker that it may not reach.
+    go: a side that lives on the tie-break would lose it, or need a second tie-breaker that it may not reach. While nobody
+    serves, all remaining voters must be connected: otherwise the vote that goes could leave a side without the last writes
+    as the majority.
     """
     rest = context.mesh.voters & ~context.subject_bit
     needed = majority(ids.count(rest))
-    for replica_id in ids.iterate(serving(context)):
+    servers = serving(context)
+    if not servers:
+        return _apart(context, rest & ~context.world.fenced)
+    for replica_id in ids.iterate(servers):
         others = rest & ~(1 << replica_id)
         visible = 1 + sum(context.world.linked(replica_id, peer, 0) for peer in ids.iterate(others))
         if visible < needed:

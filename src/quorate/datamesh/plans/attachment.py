@@ -19,6 +19,7 @@ ATTACH = Plan(
         attachment.no_active_membership_change,
         attachment.is_member,
         attachment.replica_exists,
+        attachment.node_not_fenced,
         attachment.replica_ready,
         attachment.disk_is_local,
     ),
