@@ -13,7 +13,8 @@ from typing import Final, Literal
 from quorate.simulator.quorum import MAJORITY
 from quorate.verification.configuration import DISKFUL, GONE, NodeConfiguration, majority
 
-Order = Literal["strict", "options-first"]
+Order = Literal["strict", "options-first", "unpinned"]
+"""`unpinned` is a mutant too: `majority` is left to sink with the peers."""
 
 STRICTER: Final = "applies the stricter options"
 PEERS: Final = "changes peers and disk"
@@ -53,7 +54,7 @@ def _stricter(held: NodeConfiguration, target: NodeConfiguration, order: Order) 
     voters = _voters(held)
     asked, held_value = _effective(target.quorum, voters), _effective(held.quorum, voters)
     # `majority` sinks with the peers: a number of the same value must stand before they change.
-    pinned = held.quorum == MAJORITY and target.quorum != MAJORITY and asked == held_value
+    pinned = order != "unpinned" and held.quorum == MAJORITY and target.quorum != MAJORITY and asked == held_value
     raised = asked > held_value or pinned
     silenced = held.ties & target.silent
     return held._replace(

@@ -65,11 +65,10 @@ class Liveness:
         return None if self.at_rest(state) else self._helped(state)
 
     def _helped(self, state: VolumeState) -> VolumeState | None:
-        """What people do when everything else has come to rest: the workload leaves a node that is gone for good or whose
-        replica is to go (an attached member does not leave, G17)."""
+        """What people do when everything else has come to rest: the workload leaves a node whose replica is to go (an attached
+        member does not leave, G17)."""
         for i, obj in enumerate(state.objects):
-            leaves = state.world.fenced >> i & 1 or (obj is not None and (obj.deleting or obj.force_leave))
-            if leaves and state.wanted >> i & 1:
+            if obj is not None and (obj.deleting or obj.force_leave) and (state.wanted & ~state.world.fenced) >> i & 1:
                 return state._replace(wanted=state.wanted & ~(1 << i))
         return self._switched_off(state)
 
@@ -97,7 +96,7 @@ class Liveness:
                 return False
             if nodes[i].primary != bool(state.wanted >> i & 1):
                 return False
-        return not state.wanted & ~entry.members
+        return not state.wanted & ~entry.members & ~state.world.fenced
 
     def _layout_reached(self, state: VolumeState) -> bool:
         status = self._model.table.entries[state.published].status

@@ -176,7 +176,7 @@ MUTANTS: Final = (
         "H1",
         "q is changed relative to the stored value, so an emergency in between leaves it below the majority",
         (TWO_SIDES, STALE_SIDE),
-        _scenario(FOUR, "static", "4D becomes 3D", Intent("layout", 0, THREE), faults=2)._replace(
+        _scenario(FOUR, "static", "4D becomes 1D", Intent("layout", 0, ONE), faults=2)._replace(
             kinds=(CRASH, PARTITION), in_doubt=True, spares=0, hurry=True
         ),
         DEFAULT_REGISTRY.map_steps(_relative_quorum),
@@ -203,6 +203,14 @@ MUTANTS: Final = (
         (INTERRUPTED,),
         _scenario(ONE, "static", "1D becomes 2D", Intent("layout", 0, PAIR)),
         DEFAULT_REGISTRY.without_guard("subject-connected"),
+    ),
+    Mutant(
+        "H7",
+        "the agent writes all options before it touches peers, so a lower q stands beside the old voters",
+        (TWO_SIDES, STALE_SIDE),
+        _scenario(FOUR, "static", "4D becomes 1D", Intent("layout", 0, ONE))._replace(
+            kinds=(PARTITION,), spares=0, order="options-first"
+        ),
     ),
     Mutant(
         "H8",
@@ -274,7 +282,9 @@ MUTANTS: Final = (
         "rumour",
         "a node that merely does not answer counts as fenced",
         (TWO_SIDES, STALE_SIDE),
-        _scenario(PAIR_TB, "static", "a replica object is gone", Intent("vanish", 1))._replace(rumours=True),
+        _scenario(PAIR_TB, "dynamic", "a replica object is gone", Intent("vanish", 0), faults=2)._replace(
+            kinds=(PARTITION,), spares=0, rumours=True
+        ),
     ),
     Mutant(
         "no-connection-gates",
@@ -317,4 +327,4 @@ MUTANTS: Final = (
         DEFAULT_REGISTRY.map_steps(_confirmed_by_nobody),
     ),
 )
-"""Mutants of the volume model. H7 and the `majority` mutant are agents: see `sequence_mutants`."""
+"""Mutants of the volume model; those that need hand-written revisions are in `sequence_mutants`."""

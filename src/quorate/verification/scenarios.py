@@ -1,8 +1,9 @@
 """What is searched for each layout: where it starts, what people do, how many faults strike.
 
 *Complete* scenarios are searched to the last state. With up to three voters beside a tie-breaker two faults strike, with more
-voters one; a partition is one fault, repairs are free and happen at any moment. *Walks* go beyond: more faults, silent
-agents, failing disks, several intents, at random with a stated seed, number and depth.
+voters one; a partition is one fault, repairs are free and happen at any moment. Scenarios about several requests of people
+(an object that is gone, a forced leave, a move of the attachment) have one fault everywhere. *Walks* go beyond: more faults,
+silent agents, failing disks, several intents, at random with a stated seed, number and depth.
 """
 
 from __future__ import annotations

@@ -47,9 +47,15 @@ class VolumeModel:
     """The transition system of one scenario."""
 
     def __init__(
-        self, scenario: Scenario, registry: Registry = DEFAULT_REGISTRY, *, reduce_symmetry: bool = True
+        self,
+        scenario: Scenario,
+        registry: Registry = DEFAULT_REGISTRY,
+        *,
+        reduce_symmetry: bool = True,
+        judge_liveness: bool = True,
     ) -> None:
         self.scenario = scenario
+        self.judge_liveness = judge_liveness
         layout = scenario.layout
         self.base = layout.diskful + layout.tie_breakers
         self.size = self.base + scenario.spares + scenario.client
@@ -314,7 +320,7 @@ class VolumeModel:
                 self.limits.add(f"{THIN_WRITES}: {copies} of {promised}")
             else:
                 yield f"{OVERSTATED}: {names(1 << i)} acknowledges on {copies} copies, {promised} are promised"
-        if not self.liveness.converges(state):
+        if self.judge_liveness and not self.liveness.converges(state):
             yield STUCK
 
     def _excused(self, state: VolumeState) -> Iterator[str]:
