@@ -16,9 +16,10 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def resident_bytes(pid: int) -> int:
-    """Memory of a process."""
-    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
+def resident_bytes(pid: int, *, peak: bool = False) -> int:
+    """Memory of a process now, or the most it had so far."""
+    field = "VmHWM:" if peak else "VmRSS:"
+    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith(field))
     return int(line.split()[1]) * 1024
 
 

@@ -83,6 +83,12 @@ async def at_size(world: World, size: int, objects: int) -> list[Figure]:
         Figure(
             f"controller memory at {size:,} volumes", resident_bytes(process.pid) / 2**20, "MiB", f"{note}, at rest"
         ),
+        Figure(
+            f"controller memory at {size:,} volumes, peak",
+            resident_bytes(process.pid, peak=True) / 2**20,
+            "MiB",
+            "the most since the start",
+        ),
         Figure(f"start to ready at {size:,} volumes", ready, "s", "process start until all caches are read"),
         Figure(
             f"start to first useful reconcile at {size:,} volumes", useful, "s", "first write about a volume that waits"
