@@ -118,6 +118,8 @@ KEYS: list[tuple[object, Object, tuple[str, ...]]] = [
     (indexes.RV_BY_CLASS, replace(VOLUME, spec=replace(VOLUME.spec, replicated_storage_class_name="")), ()),
     (indexes.RV_BY_POOL, VOLUME, ("pool",)),
     (indexes.RV_BY_POOL, replace(VOLUME, status=ReplicatedVolumeStatus()), ()),
+    (indexes.RV_BY_FORMATION, VOLUME, (indexes.WAITING,)),
+    (indexes.RV_BY_FORMATION, replace(VOLUME, status=ReplicatedVolumeStatus()), ()),
     (indexes.RVR_BY_VOLUME, REPLICA, ("pvc-1",)),
     (indexes.RVR_BY_NODE, REPLICA, ("n1",)),
     (indexes.RVR_BY_NODE, replace(REPLICA, spec=replace(REPLICA.spec, node_name="")), ()),
@@ -139,7 +141,8 @@ def test_index_keys(index: indexes.Index[Object], obj: Object, keys: tuple[str, 
 
 
 def test_indexes_are_found_by_kind() -> None:
-    assert [index.name for index in indexes.indexes_of(ReplicatedVolume)] == ["rv-by-class", "rv-by-pool"]
+    found = [index.name for index in indexes.indexes_of(ReplicatedVolume)]
+    assert found == ["rv-by-class", "rv-by-pool", "rv-by-formation"]
     assert indexes.indexes_of(Node) == ()
     assert len({index.name for index in indexes.INDEXES}) == len(indexes.INDEXES)
 

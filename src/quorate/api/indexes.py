@@ -14,7 +14,7 @@ from quorate.api.meta import Object
 from quorate.api.pod import Pod
 from quorate.api.replicated_storage_class import ReplicatedStorageClass
 from quorate.api.replicated_storage_pool import ReplicatedStoragePool
-from quorate.api.replicated_volume import ReplicatedVolume
+from quorate.api.replicated_volume import ReplicatedVolume, TransitionType
 from quorate.api.replicated_volume_attachment import ReplicatedVolumeAttachment
 from quorate.api.replicated_volume_replica import ReplicatedVolumeReplica
 from quorate.api.resources import controller_of
@@ -45,6 +45,18 @@ def _pool_of_volume(volume: ReplicatedVolume) -> tuple[str, ...]:
     return _optional(configuration.replicated_storage_pool_name) if configuration else ()
 
 
+FORMING, WAITING = "forming", "waiting"
+
+
+def _formation_of_volume(volume: ReplicatedVolume) -> tuple[str, ...]:
+    status = volume.status
+    if any(transition.type == TransitionType.FORMATION for transition in status.datamesh_transitions):
+        # A formation that was started again waits for something else than its turn.
+        return (FORMING,) if status.formation is None or not status.formation.restarts else ()
+    waiting = not status.datamesh_revision and status.configuration is not None and not volume.metadata.deleting
+    return (WAITING,) if waiting else ()
+
+
 def _owner_replica(volume: LVMLogicalVolume) -> tuple[str, ...]:
     owner = controller_of(volume)
     return (owner.name,) if owner and owner.kind == "ReplicatedVolumeReplica" else ()
@@ -59,6 +71,8 @@ RV_BY_CLASS = Index("rv-by-class", ReplicatedVolume, lambda rv: _optional(rv.spe
 """Volumes of a class."""
 RV_BY_POOL = Index("rv-by-pool", ReplicatedVolume, _pool_of_volume)
 """Volumes whose configuration in force uses a pool."""
+RV_BY_FORMATION = Index("rv-by-formation", ReplicatedVolume, _formation_of_volume)
+"""Volumes that form for the first time (`FORMING`), and configured ones that have not begun (`WAITING`)."""
 RVR_BY_VOLUME = Index("rvr-by-volume", ReplicatedVolumeReplica, lambda rvr: (rvr.spec.replicated_volume_name,))
 """Replicas of a volume."""
 RVR_BY_NODE = Index("rvr-by-node", ReplicatedVolumeReplica, lambda rvr: _optional(rvr.spec.node_name))
@@ -109,6 +123,7 @@ POD_BY_NODE = Index("pod-by-node", Pod, lambda pod: _optional(pod.spec.node_name
 INDEXES: tuple[Index[Object], ...] = (
     RV_BY_CLASS,
     RV_BY_POOL,
+    RV_BY_FORMATION,
     RVR_BY_VOLUME,
     RVR_BY_NODE,
     RVR_BY_VOLUME_AND_NODE,

@@ -26,7 +26,7 @@ from quorate.controllers.replica.refusal import WouldBeRefused, dry_run
 from quorate.controllers.replica.snapshot import Snapshot, gather, is_agent_pod, is_node_ready, is_pod_ready
 from quorate.machinery.client import Client
 from quorate.machinery.clock import Clock
-from quorate.machinery.controller import ControllerSpec, changed, for_, watches
+from quorate.machinery.controller import ControllerSpec, for_, watches
 from quorate.machinery.effects import Answer, Request
 from quorate.machinery.reader import Reader
 
@@ -84,13 +84,18 @@ def spec(clock: Clock, *, agent_namespace: str, client: Client | None = None) ->
             watches(ReplicatedVolume, keys_of_volume, volume_matters),
             watches(ReplicatedStoragePool, keys_of_pool, pool_matters),
             watches(Pod, keys_of_pod, partial(agent_pod_matters, agent_namespace)),
-            watches(Node, keys_of_node, changed(is_node_ready)),
+            watches(Node, keys_of_node, node_matters),
         ),
         gather=partial(gather, agent_namespace=agent_namespace),
         decide=decide,
         answer=answer_with(HoldMemory(clock), client),
         metrics=METRICS,
     )
+
+
+def node_matters(old: Node | None, new: Node | None) -> bool:
+    """Readiness explains a missing agent; a Node that is gone will not clean up any more."""
+    return (old is None) != (new is None) or is_node_ready(old) != is_node_ready(new)
 
 
 def replica_matters(old: ReplicatedVolumeReplica | None, new: ReplicatedVolumeReplica | None) -> bool:

@@ -29,6 +29,7 @@ from quorate.api.replicated_volume_replica import (
     ScheduledCondition,
 )
 from quorate.api.value import replace
+from quorate.controllers.replica.abandoned import release_abandoned
 from quorate.controllers.replica.attachment import compute_attached
 from quorate.controllers.replica.backing_volume import BackingVolumeOutcome, reconcile_backing_volume
 from quorate.controllers.replica.connectivity import compute_fully_connected
@@ -98,13 +99,12 @@ def decide(snapshot: Snapshot, answers: Answers, now: float) -> Decision:
         if isinstance(reasons, str) and reasons:
             backing = replace_outcome(reconcile_backing_volume(situation, reasons), retry_after=RETRY_AFTER)
     drbd = reconcile_drbd_resource(situation, backing)
-    effects += [*backing.effects, *drbd.effects]
+    abandoned = release_abandoned(situation, now)
+    effects += [*backing.effects, *drbd.effects, *abandoned.effects]
     report = compute_report(situation, backing, drbd, now)
     decision = _publish(situation, report, tuple(effects), answers, now)
-    if backing.retry_after is None or decision.ask:
-        return decision
-    wake_after = min(backing.retry_after, decision.wake_after or backing.retry_after)
-    return replace_outcome(decision, wake_after=wake_after)
+    wakes = [after for after in (backing.retry_after, abandoned.wake_after, decision.wake_after) if after is not None]
+    return replace_outcome(decision, wake_after=min(wakes, default=None)) if not decision.ask else decision
 
 
 def _let_go_of_orphans(snapshot: Snapshot) -> tuple[Effect, ...]:

@@ -38,6 +38,8 @@ class AgentView:
 
     ready: bool
     node_ready: bool
+    node_exists: bool = True
+    """Whether there is a Node object; asked for only when there is no agent."""
 
 
 @dataclass(frozen=True)
@@ -113,5 +115,8 @@ def _agent_view(reader: Reader, node_name: str, agent_namespace: str) -> AgentVi
     pods = reader.by_index(Pod, POD_BY_NODE, node_name)
     # Several pods may exist for a moment (rolling update): one that works is enough.
     ready = any(is_agent_pod(pod, agent_namespace) and is_pod_ready(pod) for pod in pods)
+    if ready:
+        return AgentView(ready=True, node_ready=True)
     # The node is looked at only to explain a missing agent.
-    return AgentView(ready=ready, node_ready=ready or is_node_ready(reader.get(Node, node_name)))
+    node = reader.get(Node, node_name)
+    return AgentView(ready=False, node_ready=is_node_ready(node), node_exists=node is not None)

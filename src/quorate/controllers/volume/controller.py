@@ -30,6 +30,7 @@ def spec() -> ControllerSpec[Snapshot]:
         name=NAME,
         watches=(
             for_(ReplicatedVolume, changed(volume_facts)),
+            watches(ReplicatedVolume, next_in_line, turn_ended),
             watches(ReplicatedStorageClass, class_keys, changed(class_facts)),
             watches(ReplicatedStoragePool, pool_keys, changed(pool_facts)),
             watches(ReplicatedVolumeAttachment, attachment_keys, changed(attachment_facts)),
@@ -47,6 +48,20 @@ def volume_facts(volume: ReplicatedVolume) -> object:
     """Spec, status and the metadata that the decision reads."""
     meta = volume.metadata
     return meta.generation, meta.deletion_timestamp, meta.labels, meta.finalizers, volume.spec, volume.status
+
+
+def turn_ended(old: ReplicatedVolume | None, new: ReplicatedVolume | None) -> bool:
+    """Whether a volume does not form any more: formed, started again, or gone."""
+    forms = indexes.RV_BY_FORMATION.keys
+    return old is not None and indexes.FORMING in forms(old) and (new is None or indexes.FORMING not in forms(new))
+
+
+def next_in_line(old: ReplicatedVolume | None, new: ReplicatedVolume | None, reader: Reader) -> Iterable[str]:
+    """The oldest volume that waits for its turn to form."""
+    del old, new
+    waiting = reader.by_index(ReplicatedVolume, indexes.RV_BY_FORMATION, indexes.WAITING)
+    oldest = min(waiting, key=lambda v: (v.metadata.creation_timestamp, v.metadata.name), default=None)
+    return (oldest.metadata.name,) if oldest is not None else ()
 
 
 def class_facts(found: ReplicatedStorageClass) -> object:

@@ -20,7 +20,7 @@ from quorate.controllers.volume import (
     quiet,
     summary,
 )
-from quorate.controllers.volume.formation import formation, transition
+from quorate.controllers.volume.formation import formation, transition, turn
 from quorate.controllers.volume.outcome import Outcome, earliest
 from quorate.controllers.volume.snapshot import Snapshot
 from quorate.datamesh.requests import sync_requests
@@ -58,6 +58,10 @@ def _operate(snapshot: Snapshot, status: ReplicatedVolumeStatus, answers: Answer
         waiting = attachments.waiting_effects(snapshot.attachments, UNCONFIGURED_MESSAGE, now)
         return Outcome(status=summarized, after=waiting)
     if transition.is_forming(status):
+        if turn.waits(snapshot, status, now):
+            summarized = summary.ensure_summary(snapshot, status, now, repairing=False, waiting=turn.MESSAGE)
+            waiting = attachments.waiting_effects(snapshot.attachments, FORMING_MESSAGE, now)
+            return Outcome(status=summarized, after=waiting).wake(turn.LOOK_AGAIN)
         formed = formation.reconcile(snapshot, status, answers, now)
         if isinstance(formed, Outcome):
             summarized = summary.ensure_summary(snapshot, formed.status, now, repairing=False)

@@ -43,6 +43,8 @@ class Snapshot:
     operation: DRBDResourceOperation | None = None
     siblings: tuple[ReplicatedVolume, ...] = ()
     """The other volumes of the class, only while a rollout or a repair must be shared with them."""
+    forming: tuple[ReplicatedVolume, ...] = ()
+    """The volumes that form now, only for one that has not begun."""
     fenced_nodes: tuple[str, ...] = ()
     features: Features = DEFAULT_FEATURES
 
@@ -99,9 +101,16 @@ def gather(reader: Reader, name: str) -> Snapshot:
         attachments=attachments,
         operation=reader.get(DRBDResourceOperation, names.formation_operation_name(name)),
         siblings=_siblings(reader, volume, intended),
+        forming=_forming(reader, volume),
         fenced_nodes=tuple(node.metadata.name for node in nodes if is_fenced(node)),
         features=compute_features(nodes),
     )
+
+
+def _forming(reader: Reader, volume: ReplicatedVolume) -> tuple[ReplicatedVolume, ...]:
+    if volume.status.datamesh_revision or volume.status.datamesh_transitions:
+        return ()
+    return tuple(reader.by_index(ReplicatedVolume, indexes.RV_BY_FORMATION, indexes.FORMING))
 
 
 def _nodes_of(

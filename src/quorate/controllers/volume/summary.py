@@ -26,15 +26,15 @@ from quorate.controllers.volume.snapshot import Snapshot
 
 
 def ensure_summary(
-    snapshot: Snapshot, status: ReplicatedVolumeStatus, now: float, *, repairing: bool
+    snapshot: Snapshot, status: ReplicatedVolumeStatus, now: float, *, repairing: bool, waiting: str = ""
 ) -> ReplicatedVolumeStatus:
-    """The status with violations, size and the five conditions."""
+    """The status with violations, size and the five conditions; `waiting` says why there are no replicas yet."""
     status = _with_violations(snapshot, status)
     status = _with_size(snapshot, status)
     for type_, (value, reason, message) in (
         (IOReadyCondition.TYPE, compute_io_ready(snapshot, status)),
         (QuorumCondition.TYPE, compute_quorum(snapshot, status)),
-        (ScheduledCondition.TYPE, compute_scheduled(snapshot)),
+        (ScheduledCondition.TYPE, compute_scheduled(snapshot, waiting)),
         (ConfiguredCondition.TYPE, compute_configured(snapshot)),
         (SatisfyEligibleNodesCondition.TYPE, compute_satisfy(status, repairing=repairing)),
     ):
@@ -113,8 +113,10 @@ def compute_quorum(snapshot: Snapshot, status: ReplicatedVolumeStatus) -> tuple[
     return conditions.TRUE, QuorumCondition.QUORUM_DEGRADED, f"No quorum on replicas [{without}]"
 
 
-def compute_scheduled(snapshot: Snapshot) -> tuple[str, str, str]:
+def compute_scheduled(snapshot: Snapshot, waiting: str) -> tuple[str, str, str]:
     """Whether every replica has its place."""
+    if waiting:
+        return conditions.FALSE, ScheduledCondition.SCHEDULING_IN_PROGRESS, waiting
     unplaced = tuple(r for r in snapshot.replicas if not r.metadata.deleting and not replica_view.is_scheduled(r))
     failed = tuple(r for r in unplaced if replica_view.scheduling_failure(r))
     if failed:
