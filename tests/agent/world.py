@@ -56,11 +56,12 @@ class World:
     seed: int = 1
     options: AgentOptions = field(default_factory=AgentOptions)
     thin: bool = False
+    voter_mode: str = "dynamic"
     clock: LoopClock = field(default_factory=LoopClock)
 
     def __post_init__(self) -> None:
         self.server = ApiServer(CRDS, clock=self.clock, ids=SeededIds(self.seed))
-        self.cluster = Cluster(asyncio.get_running_loop(), self.seed, self.nodes)
+        self.cluster = Cluster(asyncio.get_running_loop(), self.seed, self.nodes, voter_mode=self.voter_mode)
         self.entries: list[Entry] = []
         self.log = Logger(lambda entry: self.entries.append(entry), self.clock, LogSettings(Level.INFO))
         self.client = Client(self.server.transport(), self.clock, MachineryMetrics(Registry()), user_agent="test")
@@ -245,11 +246,12 @@ def run_world(
     *,
     nodes: tuple[str, ...] = ("n0", "n1", "n2"),
     thin: bool = False,
+    voter_mode: str = "dynamic",
 ) -> T:
     """Run a story on a fresh world."""
 
     async def main() -> T:
-        world = World(nodes=nodes, thin=thin)
+        world = World(nodes=nodes, thin=thin, voter_mode=voter_mode)
         await world.start()
         try:
             return await story(world)

@@ -16,11 +16,18 @@ class Lab:
     """Diskful nodes and diskless tie-breakers, connected and UpToDate; other nodes are there without DRBD."""
 
     def __init__(
-        self, *, quorum: str = "2", redundancy: str = "1", disks: tuple[int, ...] = (0, 1), ties: tuple[int, ...] = (2,)
+        self,
+        *,
+        quorum: str = "2",
+        redundancy: str = "1",
+        disks: tuple[int, ...] = (0, 1),
+        ties: tuple[int, ...] = (2,),
+        voter_mode: str = "dynamic",
+        options: str = "",
     ) -> None:
         self.time = SimulatedTime(1000.0)
-        self.cluster = Cluster(self.time, seed=1)
-        self.options = f"--quorum={quorum} --quorum-minimum-redundancy={redundancy} {REST}"
+        self.cluster = Cluster(self.time, seed=1, voter_mode=voter_mode)
+        self.options = f"--quorum={quorum} --quorum-minimum-redundancy={redundancy} {REST} {options}"
         self.ties = ties
         self._cuts: list[tuple[int, int]] = []
         self._devices: dict[int, Device] = {}

@@ -276,6 +276,6 @@ def test_variants_of_command_lines(line: str, exit_code: int, text: str) -> None
 def test_a_thin_volume_by_the_name_of_its_pool() -> None:
     lvm = Lvm("n0")
     lvm.add_group("vg", 1 << 28)
-    assert lvm.execute("lvcreate -y -L 16M -T vg/pool".split()).exit_code == 0
-    assert lvm.execute("lvcreate -y -V 40M --thinpool pool -n r0 vg".split()).exit_code == 0
+    assert lvm.execute(["lvcreate", "-y", "-L", "16M", "-T", "vg/pool"]).exit_code == 0
+    assert lvm.execute(["lvcreate", "-y", "-V", "40M", "--thinpool", "pool", "-n", "r0", "vg"]).exit_code == 0
     assert lvm.device("/dev/vg/r0") is not None

@@ -112,7 +112,9 @@ class Agent:
         facts = await prepare_module(self.broker)
         if facts is None:
             self._log.error("the DRBD module is not loaded and cannot be loaded")
-        settings = replace(self._options.settings, voter_mode=facts.voter_mode) if facts else self._options.settings
+        settings = self._options.settings
+        if facts is not None:
+            settings = replace(settings, voter_mode=facts.voter_mode, peer_tiebreaker=facts.peer_tiebreaker)
         self.manager = self._build(facts, settings)
         try:
             async with OrderedTaskGroup() as group:

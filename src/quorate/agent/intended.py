@@ -24,6 +24,8 @@ class Settings:
     """What differs between deployments and kernels; the rest of the agent's values are fixed."""
 
     voter_mode: str = VOTER_MODE_DYNAMIC
+    peer_tiebreaker: bool = True
+    """Whether the module has the option; without it a tie-breaker loses its vote by being hidden from the count."""
     verify_alg: str = "crct10dif-pclmul"
     """Must exist in the kernel's crypto list, otherwise new-peer fails (T9)."""
     minimum_port: int = 7000
@@ -207,20 +209,25 @@ def _peer(resource: DRBDResource, peer: Peer, addresses: tuple[Address, ...], se
         if path.system_network_name in local
     )
     diskful = peer.type == "Diskful"
+    visible = peer.allow_remote_read and (settings.peer_tiebreaker or diskful or peer.tie_breaker)
+    # A peer that is hidden from the count needs no second way to lose its vote (Q3).
+    tie_breaker = peer.tie_breaker or not visible
     return IntendedPeer(
         node_id=peer.node_id,
         name=f"peer-{peer.node_id}",
-        net=_net_options(resource, peer, settings),
-        device=(("bitmap", _yes(diskful)), ("peer-tiebreaker", _yes(peer.tie_breaker)), *PEER_DEVICE_OPTIONS),
+        net=_net_options(resource, peer, settings, visible=visible),
+        device=(("bitmap", _yes(diskful)), ("peer-tiebreaker", _yes(tie_breaker)), *PEER_DEVICE_OPTIONS),
         bitmap=diskful,
-        votes=diskful and peer.allow_remote_read,
-        breaks_ties=not diskful and peer.allow_remote_read and peer.tie_breaker,
+        votes=diskful and visible,
+        breaks_ties=not diskful and visible and peer.tie_breaker,
         pause_sync=peer.pause_sync,
         paths=paths,
     )
 
 
-def _net_options(resource: DRBDResource, peer: Peer, settings: Settings) -> tuple[tuple[str, str], ...]:
+def _net_options(
+    resource: DRBDResource, peer: Peer, settings: Settings, *, visible: bool
+) -> tuple[tuple[str, str], ...]:
     options = [("protocol", peer.protocol)]
     if peer.shared_secret:
         options.append(("shared-secret", peer.shared_secret.reveal()))
@@ -230,7 +237,7 @@ def _net_options(resource: DRBDResource, peer: Peer, settings: Settings) -> tupl
         ("rr-conflict", "retry-connect"),
         ("verify-alg", settings.verify_alg),
         ("allow-two-primaries", _yes(resource.spec.allow_two_primaries)),
-        ("allow-remote-read", _yes(peer.allow_remote_read)),
+        ("allow-remote-read", _yes(visible)),
     ]
     return tuple(options)
 

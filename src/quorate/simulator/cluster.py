@@ -13,22 +13,23 @@ from dataclasses import dataclass, field
 from quorate.simulator import disks, generations
 from quorate.simulator.blocks import BlockDevice
 from quorate.simulator.change import Change
+from quorate.simulator.device import Device
 from quorate.simulator.events import EventFeed, dump
 from quorate.simulator.handshake import Decision
 from quorate.simulator.host import SimulatedHost
-from quorate.simulator.kernel import Kernel
+from quorate.simulator.kernel import Kernel, MachineClock
 from quorate.simulator.links import Links
 from quorate.simulator.lvm import PROGRAMS, Lvm
 from quorate.simulator.maintenance import Maintenance
 from quorate.simulator.metatool import MetaTool
-from quorate.simulator.model import Connection, Opener, PeerVolume, Resource, Volume
+from quorate.simulator.model import Connection, PeerVolume, Resource, Volume
+from quorate.simulator.module import module_of
 from quorate.simulator.network import Network
 from quorate.simulator.operations import Operations
 from quorate.simulator.renegotiation import Renegotiation
 from quorate.simulator.result import Result
 from quorate.simulator.resync import Resync
 from quorate.simulator.scheduler import Scheduler, SimulatedTime
-from quorate.simulator.settle import Mode
 from quorate.simulator.setup_tool import SetupTool
 from quorate.simulator.states import Disk, Link, Replication
 from quorate.simulator.timing import DefaultTiming, Timing
@@ -79,7 +80,7 @@ class Cluster:
     ) -> None:
         self.scheduler = scheduler
         self.random = random.Random(seed)
-        self.mode = Mode(dynamic_voters=voter_mode == "dynamic")
+        self.module = module_of(voter_mode)
         self.nodes: dict[str, Node] = {}
         self.network = Network(scheduler, self._runs)
         self._ledgers: dict[str, Ledger] = {}
@@ -87,6 +88,7 @@ class Cluster:
         self._hosts: dict[str, SimulatedHost] = {}
         self._feeds: dict[str, list[EventFeed]] = {}
         self._telling: set[int] = set()
+        self.skews: dict[str, float] = {}
         self.witnesses: list[Callable[[str], None]] = []  # told the node's name at every change of what it reports
         self.resync = Resync(self, scheduler, self._sync_error)
         chosen = timing if timing is not None else DefaultTiming(self.random.random)
@@ -109,7 +111,6 @@ class Cluster:
         self.io = DeviceIo(
             self,
             self.resync,
-            scheduler.time,
             self._spread,
             self._ledger_of,
             self._fail_own_disk,
@@ -135,7 +136,8 @@ class Cluster:
         return self.nodes[name]
 
     def _assemble(self, name: str, lvm: Lvm) -> Node:
-        kernel = Kernel(name, self.scheduler, self._draw, self.mode)
+        clock = MachineClock(self.scheduler.time, lambda: self.skews.get(name, 0.0))
+        kernel = Kernel(name, clock, self._draw, self.module)
         kernel.observers.append(lambda change: self._react(kernel, change))
         kernel.announcers.append(lambda line: self._announce(name, line))
 
@@ -222,7 +224,7 @@ class Cluster:
 
     async def event_lines(self, name: str, argv: Sequence[str]) -> AsyncIterator[str]:
         """`drbdsetup events2`: the dump, then every change, until the node stops or the reader leaves."""
-        feed = EventFeed(stamped="--timestamps" in argv, clock=self.scheduler.time)
+        feed = EventFeed(stamped="--timestamps" in argv, clock=self.nodes[name].kernel.clock.wall)
         kernel = self.nodes[name].kernel
         feed.queue.extend(feed.dress(line) for line in dump(list(kernel.resources.values())))
         feeds = self._feeds.setdefault(name, [])
@@ -406,20 +408,19 @@ class Cluster:
     def delay(self, one: str, other: str, seconds: float, network: str | None = None) -> None:
         self.network.set_delay(one, other, network, seconds)
 
-    def round_trip(self, name: str, volume: Volume) -> float:
-        """How much later the acknowledgement of the slowest peer arrives than on an untouched network."""
-        slowest = 0.0
-        for peer in volume.peers() if self.network.slow else ():
-            end = self.other_end(peer.connection) if peer.disk is not Disk.DISKLESS else None
-            if end is not None:
-                slowest = max(slowest, self.network.round_trip(name, end[0].kernel.node))
-        return slowest
-
     def fail_disk(self, name: str, path: str, *, failed: bool = True) -> None:
         device = self.nodes[name].device(path)
         if device is None:
             raise KeyError(f"{name} has no {path}")
         device.failed = failed  # type: ignore[attr-defined]
+
+    def slow_disk(self, name: str, path: str, seconds_per_block: float) -> None:
+        """A disk that takes so long for each block: writers wait for it, and so does a resync to it."""
+        self.nodes[name].lvm.disk(path).seconds_per_block = seconds_per_block
+
+    def skew_clock(self, name: str, seconds: float) -> None:
+        """The wall clock of a machine is off; what it stamps is, what it waits for is not."""
+        self.skews[name] = seconds
 
     # --- data --------------------------------------------------------------------------------------------------
 
@@ -450,44 +451,3 @@ _PATIENCE = 60.0
 
 def _leads_to(connection: Connection, addresses: set[str]) -> bool:
     return any(path.remote.split(":")[1] in addresses for path in connection.paths)
-
-
-@dataclass(slots=True)
-class Device:
-    """A DRBD device as a program on a node uses it."""
-
-    cluster: Cluster
-    node: str
-    resource: str
-    number: int
-    opener: Opener | None = None
-
-    def _volume(self) -> Volume:
-        return self.cluster.nodes[self.node].kernel.resource(self.resource).volumes[self.number]
-
-    def open(self, *, write: bool, program: str = "client", pid: int = 1) -> None:
-        kernel = self.cluster.nodes[self.node].kernel
-        self.opener = self.cluster.io.open(kernel, self._volume(), write=write, program=program, pid=pid)
-
-    def close(self) -> None:
-        if self.opener is not None:
-            self.cluster.io.close(self.cluster.nodes[self.node].kernel, self._volume(), self.opener)
-            self.opener = None
-
-    def write(self, block: int, value: int, finish: Callable[[int | None], None] | None = None) -> None:
-        """Writes a block; `finish` gets None when acknowledged, an error number when failed, nothing while it waits."""
-        kernel, volume = self.cluster.nodes[self.node].kernel, self._volume()
-        self.cluster.io.write(kernel, volume, block, (value,), lambda error: self._answer(volume, finish, error))
-
-    def _answer(self, volume: Volume, finish: Callable[[int | None], None] | None, error: int | None) -> None:
-        """Protocol C: the program waits for the slowest peer that takes the write."""
-        if finish is None:
-            return
-        delay = self.cluster.round_trip(self.node, volume) if error is None else 0.0
-        if delay:
-            self.cluster.scheduler.call_later(delay, lambda: finish(error))
-        else:
-            finish(error)
-
-    def read(self, block: int) -> int:
-        return self.cluster.io.read(self.cluster.nodes[self.node].kernel, self._volume(), block)

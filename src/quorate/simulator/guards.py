@@ -9,7 +9,7 @@ from __future__ import annotations
 from quorate.simulator.change import Change
 from quorate.simulator.errors import Refusal
 from quorate.simulator.model import PeerVolume, Volume
-from quorate.simulator.settle import Mode, data_accessible, data_was_accessible
+from quorate.simulator.settle import data_accessible, data_was_accessible
 from quorate.simulator.states import SYNCING, Disk, Link, Replication, Role
 from quorate.simulator.voting import compute_refusal_text, evaluate
 
@@ -17,7 +17,7 @@ _STARTING = frozenset({Replication.STARTING_SYNC_S, Replication.STARTING_SYNC_T}
 _VERIFYING = frozenset({Replication.VERIFY_S, Replication.VERIFY_T})
 
 
-def check(change: Change, mode: Mode, *, ignore_openers: bool = False) -> None:
+def check(change: Change, *, ignore_openers: bool = False) -> None:
     """Raises the refusal of the first violated guard."""
     _guard_two_primaries(change)
     _guard_forced_failures(change)
@@ -25,7 +25,7 @@ def check(change: Change, mode: Mode, *, ignore_openers: bool = False) -> None:
     for volume in change.resource.volumes.values():
         _guard_openers(change, volume, ignore_openers=ignore_openers)
         _guard_data(change, volume)
-        _guard_quorum(change, volume, mode)
+        _guard_quorum(change, volume)
         for peer in volume.peers():
             _guard_resync(change, volume, peer)
             _guard_bitmap(change, peer)
@@ -82,12 +82,12 @@ def _guard_data(change: Change, volume: Volume) -> None:
         raise Refusal(-2)  # S4b: a detach under a read-only opener
 
 
-def _guard_quorum(change: Change, volume: Volume, mode: Mode) -> None:
+def _guard_quorum(change: Change, volume: Volume) -> None:
     """P2 and D3: no promotion without quorum, and no voluntary change that costs a Primary its quorum."""
     had = change.old(volume, "quorum") is True
     was_secondary = change.old_role(change.resource) is Role.SECONDARY
     if change.resource.role is Role.PRIMARY and not volume.quorum and (was_secondary or had):
-        verdict = evaluate(volume, had_quorum=had, dynamic_voters=mode.dynamic_voters)
+        verdict = evaluate(volume, had_quorum=had)
         raise Refusal(-25, compute_refusal_text(volume, verdict))
 
 

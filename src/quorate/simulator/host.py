@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from quorate.simulator.cluster import Cluster
 
 LATENCY: Final = 0.02
-_VERSION: Final = "version: 9.3.2 (api:2/proto:118-124)\n"
 
 
 class SimulatedHost:
@@ -60,7 +59,7 @@ class SimulatedHost:
         if path in self._written:
             return self._written[path]
         if path == "/proc/drbd":
-            return _VERSION
+            return node.kernel.module.proc
         if path == "/sys/module/drbd/parameters/usermode_helper":
             return "/sbin/drbdadm\n"
         if path.startswith("/sys/block/drbd") and path.endswith("/size"):

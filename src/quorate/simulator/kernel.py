@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from quorate.simulator import generations
 from quorate.simulator.change import Change
@@ -17,14 +16,22 @@ from quorate.simulator.errors import Refusal
 from quorate.simulator.guards import check
 from quorate.simulator.metadata import PeerEntry
 from quorate.simulator.model import Connection, PeerVolume, Resource, Volume
-from quorate.simulator.settle import Mode, settle
+from quorate.simulator.module import Module
+from quorate.simulator.settle import settle
 from quorate.simulator.states import Disk, Link, Replication, Role
 
 Observer = Callable[[Change], None]
 
 
-class Clock(Protocol):
-    def time(self) -> float: ...
+@dataclass(frozen=True, slots=True)
+class MachineClock:
+    """Time on one machine: what passes, and what its wall clock shows."""
+
+    time: Callable[[], float]
+    skew: Callable[[], float] = field(default=lambda: 0.0)
+
+    def wall(self) -> float:
+        return self.time() + self.skew()
 
 
 @dataclass(slots=True)
@@ -32,9 +39,9 @@ class Kernel:
     """One node's module. `draw` gives fresh generation numbers."""
 
     node: str
-    clock: Clock
+    clock: MachineClock
     draw: Callable[[], int]
-    mode: Mode = field(default_factory=Mode)
+    module: Module = field(default_factory=Module)
     resources: dict[str, Resource] = field(default_factory=dict[str, Resource])
     minors: dict[int, Volume] = field(default_factory=dict[int, Volume])
     endpoints: dict[str, Resource] = field(default_factory=dict[str, Resource])
@@ -77,9 +84,9 @@ class Kernel:
     def prepare(self, change: Change, *, ignore_openers: bool = False) -> None:
         """Settles and checks; a refusal undoes the change before it is raised."""
         try:
-            settle(change, self.mode)
+            settle(change)
             if not change.forced:
-                check(change, self.mode, ignore_openers=ignore_openers)
+                check(change, ignore_openers=ignore_openers)
         except Refusal:
             change.undo()
             raise

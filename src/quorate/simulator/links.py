@@ -210,7 +210,7 @@ class Links:
         for path in connection.paths:
             interface = self.network.interfaces.get(path.local.split(":")[1])
             right_host = interface is not None and interface.node == one
-            if right_host and (path.local, path.remote) in mirrored and self._works(one, other, path):
+            if right_host and (path.local, path.remote) in mirrored and self._works(connection, one, other, path):
                 return path
         return None
 
@@ -220,11 +220,15 @@ class Links:
         if end is None or not same_session(connection, end[1]):
             return None
         one, other = self.node_of(connection.resource), self.node_of(end[0].resource)
-        return next((p for p in connection.paths if p.established and self._works(one, other, p)), None)
+        return next((p for p in connection.paths if p.established and self._works(connection, one, other, p)), None)
 
-    def _works(self, one: str, other: str, path: Path) -> bool:
-        interface = self.network.interfaces.get(path.local.split(":")[1])
-        return interface is not None and self.network.works(one, other, interface.network)
+    def _works(self, connection: Connection, one: str, other: str, path: Path) -> bool:
+        """Frames pass both ways, and a ping is answered in time (N4)."""
+        interface, timeout = self.network.interfaces.get(path.local.split(":")[1]), connection.net["ping-timeout"]
+        assert isinstance(timeout, int)
+        if interface is None or not self.network.works(one, other, interface.network):
+            return False
+        return self.network.round_trip(one, other, interface.network) <= timeout / 10
 
     def _dialling_end(self, connection: Connection) -> Connection | None:
         end = self.directory.other_end(connection)

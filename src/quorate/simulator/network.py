@@ -64,10 +64,13 @@ class Network:
         for name in self.networks_between(sender, receiver) if network is None else [network]:
             self.direction(sender, receiver, name).delay = delay
         self.slow = any(direction.delay for direction in self.directions.values())
+        self.tell(sender, receiver)
 
-    def round_trip(self, one: str, other: str) -> float:
-        """The added delay there and back, on the slowest network between two nodes."""
-        networks = self.networks_between(one, other) if self.slow else ()
+    def round_trip(self, one: str, other: str, network: str | None = None) -> float:
+        """The added delay there and back, on one network or on the slowest between two nodes."""
+        if not self.slow:
+            return 0.0
+        networks = self.networks_between(one, other) if network is None else [network]
         return max((self._delay(one, other, n) + self._delay(other, one, n) for n in networks), default=0.0)
 
     def _delay(self, sender: str, receiver: str, network: str) -> float:

@@ -56,6 +56,7 @@ RESOURCE: Final = _table(
     Option("quorum-minimum-redundancy", "off", ("off", "majority", "all")),
     _words("on-suspended-primary-outdated", "disconnect", "disconnect", "force-secondary"),
     Option("drbd8-api-compatibility", False),
+    Option("quorum-dynamic-voters", True),
 )
 
 DISK: Final = _table(
@@ -74,6 +75,7 @@ DISK: Final = _table(
     _words("read-balancing", "prefer-local", "prefer-local", "prefer-remote", "round-robin", "least-pending"),
     Option("rs-discard-granularity", 0),
     Option("bitmap", True),
+    Option("non-voting", False),
 )
 
 DEVICE: Final = _table(
@@ -195,8 +197,15 @@ def render_json(option: Option, value: Value) -> bool | str:
     return f"{value}{option.unit}" if isinstance(value, int) else value
 
 
-def section_json(table: Mapping[str, Option], values: Mapping[str, Value]) -> dict[str, bool | str]:
-    return {name: render_json(option, values[name]) for name, option in table.items()}
+def without(table: Mapping[str, Option], absent: frozenset[str]) -> Mapping[str, Option]:
+    """The options a module knows."""
+    return {name: option for name, option in table.items() if name not in absent}
+
+
+def section_json(
+    table: Mapping[str, Option], values: Mapping[str, Value], absent: frozenset[str]
+) -> dict[str, bool | str]:
+    return {name: render_json(option, values[name]) for name, option in table.items() if name not in absent}
 
 
 def changed(table: Mapping[str, Option], values: Mapping[str, Value]) -> Iterable[tuple[Option, Value]]:

@@ -70,6 +70,7 @@ class OwnView(NamedTuple):
 
     disk: str = UP_TO_DATE
     intentional_diskless: bool = False
+    votes: bool = True  # False: `non-voting` of the patched module, the own disk is not counted (Q1)
 
 
 class PeerView(NamedTuple):
@@ -130,7 +131,7 @@ def compute_tally(own: OwnView, peers: Iterable[PeerView], *, had_quorum: bool) 
     """Sort this node and its peers into classes; quorumless peers exist only for a node that has quorum."""
     with_disk = own.disk not in _WITHOUT_DISK
     up_to_date = present = outdated = quorumless = unknown = diskless = missing_diskless = quorate_peers = 0
-    if with_disk:
+    if with_disk and own.votes:
         if own.disk == UP_TO_DATE:
             up_to_date = 1
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Final
 
 from quorate.simulator import generations
@@ -122,6 +123,7 @@ class Resync:
         """A source took over from another: what is left is due anew."""
         if target.replication is Replication.SYNC_TARGET and id(target) not in self.running:
             target.sync_total = len(target.out_of_sync) if target.out_of_sync is not None else 0
+            target.sync_started = self.scheduler.time()
             target.sync_ends = self.scheduler.time() + self.duration(target)
             self.step(target)
 
@@ -131,13 +133,15 @@ class Resync:
         key = "resync-rate" if options["c-plan-ahead"] == 0 else "c-max-rate"
         rate = options[key]
         assert isinstance(rate, int)
-        return target.sync_total * BLOCK / ((rate or 250) * 1024)
+        slowness = target.volume.backing.device.seconds_per_block if target.volume.backing is not None else 0.0
+        return target.sync_total * (BLOCK / ((rate or 250) * 1024) + slowness)
 
     def _rate(self, target: PeerVolume) -> int:
         """Blocks of this step, so that the rest is done when the resync is due."""
         left = max(target.sync_ends - self.scheduler.time(), 0.0)
+        span = max(target.sync_ends - target.sync_started, STEP)
         dirty = len(target.out_of_sync) if target.out_of_sync is not None else 0
-        return max(1, int(dirty * STEP / (left + STEP)) + 1)
+        return max(0, dirty - ceil(target.sync_total * left / span))
 
     def _copy(self, target: PeerVolume) -> None:
         source, dirty = self.mirror(target), target.out_of_sync

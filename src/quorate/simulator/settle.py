@@ -9,8 +9,6 @@ recording that shows it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quorate.simulator.change import Change
 from quorate.simulator.model import Connection, PeerVolume, Resource, Volume
 from quorate.simulator.states import DISK_RANGE, SYNC_SOURCES, SYNC_TARGETS, Disk, Link, Replication, Role
@@ -22,14 +20,7 @@ SWITCH_GAIN = 256
 _LOSSES = frozenset({Link.TIMEOUT, Link.BROKEN_PIPE, Link.NETWORK_FAILURE, Link.PROTOCOL_ERROR})
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """How the module at hand behaves: stock (dynamic voters) or patched (static)."""
-
-    dynamic_voters: bool = True
-
-
-def settle(change: Change, mode: Mode) -> None:
+def settle(change: Change) -> None:
     resource = change.resource
     for connection in resource.connections.values():
         _settle_connection(change, connection)
@@ -42,7 +33,7 @@ def settle(change: Change, mode: Mode) -> None:
             _settle_source_pause(change, volume, peer)
             _couple_disks(change, volume, peer)
             _follow_peer(change, volume, peer)
-        _settle_quorum(change, volume, mode)
+        _settle_quorum(change, volume)
         _doubt_after_lost_primary(change, volume)
     _settle_suspension(change)
 
@@ -155,11 +146,11 @@ def _unfamiliar(change: Change, volume: Volume, peer: PeerVolume) -> bool:
     return peer.generations is not None and peer.generations.current != volume.exposed
 
 
-def _settle_quorum(change: Change, volume: Volume, mode: Mode) -> None:
+def _settle_quorum(change: Change, volume: Volume) -> None:
     if change.keeps_quorum:
         return
     had = change.old(volume, "quorum") is True
-    computed = evaluate(volume, had_quorum=had, dynamic_voters=mode.dynamic_voters).have_quorum
+    computed = evaluate(volume, had_quorum=had).have_quorum
     if not computed and volume.disk is Disk.UP_TO_DATE and volume.restore_quorum:
         computed = True  # Q16: granted once after a reboot of a node that was alone and quorate
     change.put(volume, "quorum", computed)

@@ -104,8 +104,11 @@ class Invocation:
         return self.options.get(name) is True
 
 
-def parse(argv: Sequence[str]) -> Invocation:
-    """Parses the words after `drbdsetup`; raises OptionError with the text of the usage error."""
+def parse(argv: Sequence[str], absent: frozenset[str] = frozenset()) -> Invocation:
+    """Parses the words after `drbdsetup`; raises OptionError with the text of the usage error.
+
+    `absent` are options that the tools of this machine do not know.
+    """
     if not argv:
         raise OptionError("USAGE: drbdsetup command {arguments} [options]")
     command, grammar = argv[0], COMMANDS.get(argv[0])
@@ -122,17 +125,17 @@ def parse(argv: Sequence[str]) -> Invocation:
         elif word == "--set-defaults" and grammar.can_reset:
             reset = True
         else:
-            name, value = _option(command, grammar, word[2:], rest)
+            name, value = _option(command, grammar, word[2:], rest, absent)
             values[name] = value
     _check_words(command, grammar, words)
     return Invocation(command, tuple(words), values, reset)
 
 
-def _option(command: str, grammar: Grammar, text: str, rest: list[str]) -> tuple[str, Value]:
+def _option(command: str, grammar: Grammar, text: str, rest: list[str], absent: frozenset[str]) -> tuple[str, Value]:
     name, given, value = text.partition("=")
-    option = grammar.options.get(name)
+    option = grammar.options.get(name) if name not in absent else None
     if option is None and name.startswith("no-") and not given:
-        switch = grammar.options.get(name[3:])
+        switch = grammar.options.get(name[3:]) if name[3:] not in absent else None
         if switch is not None and isinstance(switch.default, bool):
             return switch.name, False
     if option is None:

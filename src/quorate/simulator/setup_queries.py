@@ -56,16 +56,16 @@ def status(tool: SetupTool, call: Invocation) -> Result:
 
 
 def show(tool: SetupTool, call: Invocation) -> Result:
-    selected = _selected(tool, call) or []
+    selected, absent = _selected(tool, call) or [], tool.kernel.module.absent
     if call.flag("json"):
-        return Result(0, json.dumps([show_json(resource) for resource in selected], indent=4) + "\n")
-    return Result(0, "".join(show_text(each, defaults=call.flag("show-defaults")) + "\n" for each in selected))
+        return Result(0, json.dumps([show_json(resource, absent) for resource in selected], indent=4) + "\n")
+    return Result(0, "".join(show_text(each, absent, defaults=call.flag("show-defaults")) + "\n" for each in selected))
 
 
 def events2(tool: SetupTool, call: Invocation) -> Result:
     """The dump; without `--now` the stream is read through the host."""
     lines = dump(_selected(tool, call) or [], statistics=call.flag("statistics") or call.flag("full"))
-    now = tool.kernel.clock.time()
+    now = tool.kernel.clock.wall()
     return Result(0, "".join(f"{stamp(now, line) if call.flag('timestamps') else line}\n" for line in lines))
 
 

@@ -34,7 +34,7 @@ class SetupTool:
 
     def execute(self, argv: Sequence[str]) -> Result:
         try:
-            call = parse(argv)
+            call = parse(argv, self.kernel.module.absent)
             if call.words and call.words[0] == "" and call.command == "new-resource":
                 return Result(1, "", "Resource name is empty.\n")
             handler = HANDLERS[call.command]  # every command of the grammar has one (a test holds that)

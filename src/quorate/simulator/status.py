@@ -112,40 +112,41 @@ def _peer_device(peer: PeerVolume) -> dict[str, Json]:
     return value
 
 
-def show_json(resource: Resource) -> dict[str, Json]:
+def show_json(resource: Resource, absent: frozenset[str]) -> dict[str, Json]:
+    """`absent`: options the module of this machine does not know."""
     value: dict[str, Json] = {
         "resource": resource.name,
-        "options": dict(section_json(tables.RESOURCE, resource.options)),
+        "options": dict(section_json(tables.RESOURCE, resource.options, absent)),
         "_this_host": {
             "node-id": resource.node_id,
-            "volumes": [_show_volume(volume) for _, volume in sorted(resource.volumes.items())],
+            "volumes": [_show_volume(volume, absent) for _, volume in sorted(resource.volumes.items())],
         },
     }
     if resource.connections:
-        value["connections"] = [_show_connection(connection) for connection in resource.connections.values()]
+        value["connections"] = [_show_connection(connection, absent) for connection in resource.connections.values()]
     return value
 
 
-def _show_volume(volume: Volume) -> dict[str, Json]:
+def _show_volume(volume: Volume, absent: frozenset[str]) -> dict[str, Json]:
     value: dict[str, Json] = {"volume_nr": volume.number, "device_minor": volume.minor}
     disk: dict[str, Json] = {}
     if volume.backing is not None:
         value["backing-disk"] = volume.backing.path
         value["meta-disk"] = "internal"
-        disk.update(section_json(tables.DISK, volume.backing.options))
-    disk.update(section_json(tables.DEVICE, volume.options))
+        disk.update(section_json(tables.DISK, volume.backing.options, absent))
+    disk.update(section_json(tables.DEVICE, volume.options, absent))
     value["disk"] = disk  # utils 9.34 print the word "none" under the same key first; a parser keeps the object (T10)
     return value
 
 
-def _show_connection(connection: Connection) -> dict[str, Json]:
+def _show_connection(connection: Connection, absent: frozenset[str]) -> dict[str, Json]:
     value: dict[str, Json] = {"paths": [_path(path, established=False) for path in connection.paths]}
     if connection.link is Link.STAND_ALONE:
         value["_is_standalone"] = True
     value["_cstate"] = str(connection.link)
-    value["net"] = dict(section_json(tables.NET, connection.net))
+    value["net"] = dict(section_json(tables.NET, connection.net, absent))
     value["volumes"] = [
-        {"volume_nr": number, "disk": dict(section_json(tables.PEER_DEVICE, peer.options))}
+        {"volume_nr": number, "disk": dict(section_json(tables.PEER_DEVICE, peer.options, absent))}
         for number, peer in sorted(connection.peer_volumes.items())
     ]
     value["_peer_node_id"] = connection.peer_id

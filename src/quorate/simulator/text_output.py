@@ -11,7 +11,7 @@ from typing import Final
 from quorate.simulator import options as tables
 from quorate.simulator.events import compute_suspension
 from quorate.simulator.model import Connection, PeerVolume, Resource, Volume
-from quorate.simulator.options import Option, Value, changed, render_json
+from quorate.simulator.options import Option, Value, changed, render_json, without
 from quorate.simulator.states import SYNCING, Disk, Link, Replication
 from quorate.simulator.status import KIB, compute_pauses
 
@@ -124,25 +124,25 @@ def _peer(peer: PeerVolume, *, verbose: bool, statistics: bool, numbered: bool) 
 # --- show --------------------------------------------------------------------------------------------------------
 
 
-def show_text(resource: Resource, *, defaults: bool) -> str:
+def show_text(resource: Resource, absent: frozenset[str], *, defaults: bool) -> str:
     lines = [f'resource "{resource.name}" {{']
-    lines += _section(1, "options", tables.RESOURCE, resource.options, defaults=defaults)
+    lines += _section(1, "options", without(tables.RESOURCE, absent), resource.options, defaults=defaults)
     lines += ["    _this_host {", f"        node-id\t\t\t{resource.node_id};"]
     for number, volume in sorted(resource.volumes.items()):
         lines += [f"        volume {number} {{", f"            device\t\t\tminor {volume.minor};"]
         if volume.backing is not None:
             lines += [f'            disk\t\t\t"{volume.backing.path}";', "            meta-disk\t\t\tinternal;"]
-            lines += _section(3, "disk", tables.DISK, volume.backing.options, defaults=defaults)
+            lines += _section(3, "disk", without(tables.DISK, absent), volume.backing.options, defaults=defaults)
         elif volume.intentional_diskless:
             lines += ["            disk\t\t\tnone;"]
         lines += ["        }"]
     lines += ["    }"]
     for connection in resource.connections.values():
-        lines += _show_connection(connection, defaults=defaults)
+        lines += _show_connection(connection, absent, defaults=defaults)
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _show_connection(connection: Connection, *, defaults: bool) -> list[str]:
+def _show_connection(connection: Connection, absent: frozenset[str], *, defaults: bool) -> list[str]:
     lines = ["    connection {", f"        _peer_node_id {connection.peer_id};"]
     for path in connection.paths:
         local, remote = (address.replace(":", " ", 1) for address in (path.local, path.remote))
@@ -155,7 +155,7 @@ def _show_connection(connection: Connection, *, defaults: bool) -> list[str]:
     lines += [f"        _cstate {connection.link};"]
     lines += _section(2, "net", tables.NET, connection.net, defaults=defaults)
     for number, peer in sorted(connection.peer_volumes.items()):
-        inner = _section(3, "disk", tables.PEER_DEVICE, peer.options, defaults=defaults)
+        inner = _section(3, "disk", without(tables.PEER_DEVICE, absent), peer.options, defaults=defaults)
         lines += [f"        volume {number} {{", *inner, "        }"] if inner else []
     return [*lines, "    }"]
 

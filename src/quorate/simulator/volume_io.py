@@ -64,7 +64,6 @@ class DeviceIo:
 
     directory: Directory
     resync: Resync
-    clock: Callable[[], float]
     spread: Callable[[Volume], None]
     ledger_of: Callable[[Volume], Ledger]
     fail_disk: Callable[[Kernel, Volume], None]
@@ -84,7 +83,7 @@ class DeviceIo:
             self._open_secondary(kernel, volume, write=write)
         if not volume.quorum and not write:
             raise DeviceError(errno.ENODATA, "No data available")
-        opener = Opener(program, pid, self.clock(), write)
+        opener = Opener(program, pid, kernel.clock.wall(), write)
         volume.openers.append(opener)
         self._notify(kernel, volume)
         return opener

@@ -29,21 +29,24 @@ def compute_setting(value: Value) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else _WORDS[str(value)]
 
 
-def compute_options(resource: Resource, *, dynamic_voters: bool) -> QuorumOptions:
+def compute_options(resource: Resource) -> QuorumOptions:
+    """The stock module lacks the last option; its default is what the stock module does."""
     options = resource.options
+    dynamic_voters = options["quorum-dynamic-voters"] is True
     return QuorumOptions(
         compute_setting(options["quorum"]), compute_setting(options["quorum-minimum-redundancy"]), dynamic_voters
     )
 
 
-def evaluate(volume: Volume, *, had_quorum: bool, dynamic_voters: bool) -> Verdict:
+def evaluate(volume: Volume, *, had_quorum: bool) -> Verdict:
     """The rule applied to the states as they are now; `had_quorum` is the flag before the change at hand."""
-    own = OwnView(str(volume.disk), volume.intentional_diskless)
+    votes = volume.backing is None or volume.backing.options["non-voting"] is not True
+    own = OwnView(str(volume.disk), volume.intentional_diskless, votes=votes)
     if volume.disk > Disk.ATTACHING and volume.backing is not None:
         peers = _views_from_metadata(volume)
     else:
         peers = [_view_of_peer(peer, None) for peer in volume.peers()]
-    options = compute_options(volume.resource, dynamic_voters=dynamic_voters)
+    options = compute_options(volume.resource)
     return compute_verdict(compute_tally(own, peers, had_quorum=had_quorum), options, had_quorum=had_quorum)
 
 
