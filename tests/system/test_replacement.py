@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from quorate.api.drbd_resource import DRBDResource
+from quorate.api.lvm_logical_volume import LVMLogicalVolume
 from quorate.api.node import Node, Taint
 from quorate.api.replicated_volume import ReplicatedVolume
+from quorate.api.replicated_volume_replica import ReplicatedVolumeReplica
 from quorate.api.value import replace
 from quorate.local.shape import Shape
 from quorate.verification.system.system import System, SystemOptions, run_system
@@ -99,5 +102,38 @@ def test_second_silent_member_makes_the_removal_wait_for_the_taint() -> None:
         await acknowledging(writer)
         report = await writer.stop()
         assert report.failed == 0
+
+    run_system(story, OPTIONS)
+
+
+def test_what_a_removed_node_leaves_behind_is_let_go() -> None:
+    """The machine never comes back: nobody can take its devices down, so its objects must not wait for that for ever."""
+
+    async def story(system: System) -> None:
+        await system.create_class(ftt=1, gmdr=1)
+        await system.create_volume()
+        await system.formed()
+        _, victim, *_ = await stories.diskful_nodes(system)
+        await system.cluster.crash_node(victim)
+        await replaced(system, victim)
+
+        async def left() -> list[str]:
+            resources = [r.metadata.name for r in await system.list(DRBDResource) if r.spec.node_name == victim]
+            replicas = [
+                r.metadata.name for r in await system.list(ReplicatedVolumeReplica) if r.spec.node_name == victim
+            ]
+            volumes = [v.metadata.name for v in await system.list(LVMLogicalVolume) if v.metadata.deleting]
+            return [*resources, *replicas, *volumes]
+
+        await system.clock.sleep(1200)
+        assert await left(), "while the Node exists its agent may come back and clean up"
+        await system.delete(Node, victim)
+
+        async def nothing_is_left() -> bool:
+            return not await left()
+
+        await system.until(nothing_is_left, 60, f"the objects of {victim} are gone")
+        await system.delete(ReplicatedVolume, "vol")
+        await system.gone(ReplicatedVolume, "vol")
 
     run_system(story, OPTIONS)
