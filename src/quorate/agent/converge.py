@@ -135,7 +135,7 @@ class Converger:
             free_minor=self._minors.free_for(intended.name) if intended.up and volume is None else 0,
             discard_granularity=_discard_granularity(self._broker, disk.device) if disk else 0,
             held_connects=self._patience.held_connects(intended.name, actual),
-            held_role=self._patience.held_role(actual) is not None,
+            held_role=self._patience.held_role(actual, primary=intended.primary) is not None,
             refused_disconnects=frozenset(memory.refused),
             forgotten=frozenset(memory.forgotten),
             forget_all_others=memory.forgot_others,
@@ -241,7 +241,7 @@ class Converger:
             problems = (*problems, Problem(Reason.QUORUM_NOT_ENFORCED, describe(verdict)))
         if actual is None or not _role_differs(actual, intended):
             self._patience.role_settled(intended.name)
-        elif (refused := self._patience.held_role(actual)) is not None:
+        elif (refused := self._patience.held_role(actual, primary=intended.primary)) is not None:
             problems = (*problems, refused)
         return replace(self._outcome(True, actual, problems, memory), soft=soft)
 
