@@ -186,3 +186,25 @@ def test_the_agents_are_found_by_the_label_that_the_controller_looks_for() -> No
     (agents,) = of_kind("DaemonSet")
     template = cast("dict[str, dict[str, dict[str, dict[str, str]]]]", agents["spec"])["template"]
     assert template["metadata"]["labels"]["app"] == "agent"
+
+
+@pytest.mark.parametrize("component", ["controller", "extender", "agent"])
+def test_the_document_derives_the_requests_and_limits_that_the_chart_has(component: str) -> None:
+    asked = cast("dict[str, dict[str, dict[str, dict[str, str]]]]", values())[component]["resources"]
+    text = (helm.ROOT / "docs" / "install.md").read_text()
+    (row,) = re.findall(rf"^\| {component}, memory \|(.*)\|$", text, re.MULTILINE)
+    _, request, limit = row.split("|")
+    assert request.split(",")[0].strip() == asked["requests"]["memory"]
+    assert limit.split(",")[0].strip() == asked["limits"]["memory"]
+
+
+def test_the_figures_that_requests_are_derived_from_are_those_of_the_benchmarks() -> None:
+    figures = (helm.ROOT / "docs" / "benchmarks.md").read_text()
+    derived = (helm.ROOT / "docs" / "install.md").read_text()
+    for name in (
+        "controller memory at 1,000 volumes",
+        "controller memory at 5,000 volumes",
+        "extender memory at 5,000 volumes",
+    ):
+        (value,) = re.findall(rf"^\| {name} \| (\S+) \| MiB", figures, re.MULTILINE)
+        assert f"{float(value):.0f} MiB" in derived, name

@@ -126,7 +126,9 @@ async def test_one_of_two_controllers_works_and_a_lost_leader_writes_no_more(pla
         await system.until(partial(has_written, since, 10), 30, "the leader is in the middle of the formation")
         paused.signal(signal.SIGSTOP)
         second = await lease_moves(world, first)
+        await system.create_volume("later")
         await system.formed()
+        await system.formed("later")
         paused.signal(signal.SIGCONT)
         assert await asyncio.to_thread(paused.popen.wait, 180) == 1, "a leader that lost the lease ends"
         await world.processes.controller("three", elect=True)
