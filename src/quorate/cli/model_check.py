@@ -11,7 +11,7 @@ import click
 import msgspec
 
 if TYPE_CHECKING:
-    from quorate.verification.runs import Caught, Run, Task
+    from quorate.verification.runs import Caught, Result, Run, Task
     from quorate.verification.scenarios import Walks
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -133,7 +133,7 @@ def _runs(
         found = runs.tasks_of(name, mode, faults=faults, only=only, walks=walks, max_states=max_states)
         tasks += found
         shares.append(len(found))
-    results = runs.perform_all(tuple(tasks), jobs)
+    results = runs.perform_all(tuple(tasks), jobs, _tell)
     trace = next((result.trace for result in results if result.trace), "")
     if save is not None and trace:
         save.write_text(trace)
@@ -142,6 +142,16 @@ def _runs(
         done.append(runs.summarize(name, mode, results[:share]))
         results = results[share:]
     return tuple(done)
+
+
+def _tell(task: Task, result: Result) -> None:
+    """Progress, for people who watch: searches may take minutes."""
+    if sys.stderr.isatty():
+        verdict = f"{len(result.violations)} violations" if result.violations else "nothing broken"
+        scenario = task.scenario
+        click.echo(
+            f"{scenario.layout} {scenario.voters}, {scenario.name}: {result.states:,} states, {verdict}", err=True
+        )
 
 
 def _print_json(value: object) -> None:

@@ -17,9 +17,9 @@ from quorate.datamesh.contract import CreateReplica, DeleteReplica, PassInput, P
 from quorate.datamesh.engine import run_pass
 from quorate.datamesh.members import id_of
 from quorate.datamesh.registry import Registry
-from quorate.verification.assertions import INTERRUPTED
+from quorate.verification.assertions import INTERRUPTED, LAST_COPY
 from quorate.verification.cluster import UP_TO_DATE, Bench, Cluster, bits, disk_of, reach
-from quorate.verification.configuration import ACCESS, DISKFUL, GONE, TIE_BREAKER
+from quorate.verification.configuration import ACCESS, DISKFUL, GONE, TIE_BREAKER, VOTERS
 from quorate.verification.perfect_cluster import VOLUME
 from quorate.verification.published import Published, PublishedTable
 from quorate.verification.reports import ReplicaObject, Reports
@@ -62,7 +62,24 @@ class Engine:
         new = self.table.entries[after.published]
         if new.status.datamesh != entry.status.datamesh and self._interrupts(state, entry, new):
             after = after._replace(broken=INTERRUPTED)
+        if new.status.datamesh != entry.status.datamesh and self._gives_up_last(state, entry, new):
+            after = after._replace(broken=LAST_COPY)
         return result.actions, after
+
+    def _gives_up_last(self, state: VolumeState, before: Published, after: Published) -> bool:
+        """S16: whether a published revision lets the only current copy be deleted; ForceLeave asks for exactly that.
+
+        Judged when it is published: a copy that is lost to a fault afterwards, while an agent still carries it out, is the
+        fault's doing.
+        """
+        current = self.worlds.current(state.world)
+        kept = sum(1 << i for i, target in enumerate(after.targets) if target.configuration.kind in VOTERS)
+        for i in bits(current & ~kept):
+            obj = state.objects[i]
+            held = before.targets[i].configuration.kind in VOTERS
+            if held and obj is not None and not obj.force_leave and not current & kept:
+                return True
+        return False
 
     def _interrupts(self, state: VolumeState, before: Published, after: Published) -> bool:
         """S14: whether nobody could serve any more once all agents applied the revision; emergencies excepted."""

@@ -8,7 +8,8 @@ number of workers.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from time import process_time
 from typing import Final
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from quorate.verification import mutants, scenarios, sequence_mutants, traces
 from quorate.verification.assertions import STUCK
 from quorate.verification.search import Outcome, explore, walk
+from quorate.verification.sequences import Ruling, SequenceModel, SequenceState
 from quorate.verification.volume import Scenario, VolumeModel, VolumeState
 
 MAX_STATES: Final = 3_000_000
@@ -61,6 +63,7 @@ class Result(msgspec.Struct, frozen=True):
     violations: tuple[Found, ...]
     limits: tuple[str, ...]
     seconds: float
+    """Processor time."""
     trace: str = ""
     """A trace file of the first violation."""
 
@@ -124,8 +127,9 @@ def perform(task: Task) -> Result:
 
 def _explored(model: VolumeModel, task: Task) -> Outcome[VolumeState]:
     if task.walks is None:
-        return explore(model, max_states=task.max_states)
-    return walk(model, seed=task.walks.seed, walks=task.walks.walks, depth=task.walks.depth)
+        return explore(model, max_states=task.max_states, clock=process_time)
+    chosen = task.walks
+    return walk(model, seed=chosen.seed, walks=chosen.walks, depth=chosen.depth, clock=process_time)
 
 
 def _found(model: VolumeModel, outcome: Outcome[VolumeState]) -> Iterator[Found]:
@@ -153,7 +157,7 @@ def catch(name: str) -> Caught:
             return _catch_sequence(sequence)
     mutant = find_mutant(name)
     model = VolumeModel(mutant.scenario, mutant.registry, judge_liveness=STUCK in mutant.expected)
-    outcome = explore(model, max_states=MAX_STATES, wanted=mutant.expected)
+    outcome = explore(model, max_states=MAX_STATES, wanted=mutant.expected, clock=process_time)
     return Caught(
         mutant.name,
         mutant.hazard,
@@ -168,7 +172,7 @@ def catch(name: str) -> Caught:
 
 
 def _catch_sequence(mutant: sequence_mutants.SequenceMutant) -> Caught:
-    outcome = explore(mutant.model(), max_states=MAX_STATES, wanted=mutant.expected)
+    outcome = explore(mutant.model(), max_states=MAX_STATES, wanted=mutant.expected, clock=process_time)
     found = tuple(
         Found(v.assertion, mutant.sequence.name, tuple(traces.render_event(event) for event, _ in v.path), ())
         for v in outcome.violations
@@ -183,6 +187,14 @@ def _catch_sequence(mutant: sequence_mutants.SequenceMutant) -> Caught:
         round(outcome.seconds, 3),
         found,
     )
+
+
+def perform_sequence(ruling: Ruling, voters: str) -> Outcome[SequenceState]:
+    """Play a ruling of the decision about voter changes."""
+    model = SequenceModel(
+        ruling.sequence, dynamic=voters == "dynamic", faults=ruling.faults, primaries=ruling.primaries
+    )
+    return explore(model, max_states=MAX_STATES)
 
 
 def find_mutant(name: str) -> mutants.Mutant:
@@ -243,15 +255,25 @@ def summarize(layout: str, voters: str, results: tuple[Result, ...]) -> Run:
     )
 
 
-def perform_all(tasks: tuple[Task, ...], jobs: int) -> tuple[Result, ...]:
-    """Perform tasks in worker processes; the results stand in the order of the tasks."""
+def perform_all(
+    tasks: tuple[Task, ...], jobs: int, told: Callable[[Task, Result], None] = lambda task, result: None
+) -> tuple[Result, ...]:
+    """Perform tasks in worker processes; the results stand in the order of the tasks. `told` hears of each at once."""
+    found: dict[int, Result] = {}
+    for i, result in _performed(tasks, jobs):
+        found[i] = result
+        told(tasks[i], result)
+    return tuple(found[i] for i in range(len(tasks)))
+
+
+def _performed(tasks: tuple[Task, ...], jobs: int) -> Iterator[tuple[int, Result]]:
     if jobs <= 1 or len(tasks) == 1:
-        return tuple(map(perform, tasks))
+        yield from enumerate(map(perform, tasks))
+        return
     order = sorted(range(len(tasks)), key=lambda i: -_weight(tasks[i]))
     # A fresh process for every few tasks gives the memory of large searches back.
     with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=4) as pool:
-        found = dict(pool.imap_unordered(_numbered, [(i, tasks[i]) for i in order]))
-    return tuple(found[i] for i in range(len(tasks)))
+        yield from pool.imap_unordered(_numbered, [(i, tasks[i]) for i in order])
 
 
 def _numbered(numbered: tuple[int, Task]) -> tuple[int, Result]:

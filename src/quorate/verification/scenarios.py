@@ -73,11 +73,20 @@ def complete(layout: Layout, voters: str, faults: int) -> Iterator[Scenario]:
     yield base._replace(name="a diskful replica is replaced", intents=(Intent("delete", last),), attached=0)
     if layout.tie_breakers:
         yield base._replace(name="the tie-breaker is replaced", intents=(Intent("delete", layout.diskful),), attached=0)
+        # Two faults in every layout: how few copies a side has that is quorate by tie-break only.
+        yield base._replace(
+            name="a side lives on the tie-break", attached=0, faults=2, kinds=(PARTITION, CRASH), spares=0
+        )
     for other in neighbours(layout):
         grown = other.diskful + other.tie_breakers - layout.diskful - layout.tie_breakers
         spares = max(1, grown)
         yield base._replace(
-            name=f"the layout becomes {other}", intents=(Intent("layout", 0, other),), attached=0, spares=spares
+            name=f"the layout becomes {other}",
+            intents=(Intent("layout", 0, other),),
+            attached=0,
+            spares=spares,
+            # Four voters beside a tie-breaker are more than two faults can be searched for.
+            faults=faults if other.diskful + other.tie_breakers <= 4 else min(faults, 1),
         )
     single = base._replace(faults=min(faults, 1))
     yield single._replace(name="a diskful replica is replaced, nobody attached", intents=(Intent("delete", last),))

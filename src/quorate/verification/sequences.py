@@ -9,7 +9,7 @@ any moment, and the next revision is published when everybody who must confirm h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from quorate.verification.agent import Order
 from quorate.verification.assertions import Assertions
@@ -202,3 +202,48 @@ def removing(diskful: int, ties: int, qmr: int, way: str) -> Sequence:
         "M1": (before._replace(ties_off=True), after._replace(ties_off=True)),
     }[way]
     return Sequence(f"{diskful}D+{ties}TB remove, {way}", (before, *middle, after), absent=1 << subject)
+
+
+class Ruling(NamedTuple):
+    """A row of the decision: a sequence and whether it is safe; both voter modes agree on every one."""
+
+    name: str
+    sequence: Sequence
+    safe: bool
+    faults: int = 2
+    quick: bool = False
+    """Whether a test can afford it."""
+    primaries: tuple[int, ...] = (0,)
+    """Where the volume may be attached."""
+
+
+def _rulings() -> Iterator[Ruling]:
+    for kind, make in (("join", joining), ("leave", leaving)):
+        yield Ruling(f"{kind}, direct", make(2, 1, 1, "direct")._replace(connected=True), safe=False, quick=True)
+        for way in ("M1", "M2"):
+            sequence = make(2, 1, 1, way)
+            yield Ruling(f"{kind}, {way}, connected", sequence._replace(connected=True), safe=True)
+            one = Ruling(f"{kind}, {way}, connected, one fault", sequence._replace(connected=True), True, 1)
+            yield one._replace(quick=kind == "join")
+    yield Ruling("join, M1, not connected", joining(2, 1, 1, "M1"), safe=False)
+    yield Ruling("join, M2, not connected", joining(2, 1, 1, "M2"), safe=False)
+    yield Ruling("join, M2 with the voter", joining(2, 1, 1, "M2 with the voter")._replace(connected=True), safe=True)
+    for diskful, ties, qmr, way, safe in (
+        (3, 0, 2, "direct", True),
+        (2, 1, 1, "direct", False),
+        (2, 1, 1, "shun", True),
+        (3, 1, 2, "q + 1", True),
+        (3, 1, 2, "M1", True),
+    ):
+        sequence = removing(diskful, ties, qmr, way)
+        name = f"remove, {sequence.name}, survivors have quorum"
+        yield Ruling(name, sequence._replace(quorate=True), safe, quick=diskful + ties < 4)
+    blind = Ruling("remove, 2D+1TB, shun, nobody asks for quorum", removing(2, 1, 1, "shun"), safe=False, quick=True)
+    yield blind._replace(primaries=(0, 1))
+    for diskful, ties, qmr in ((2, 1, 1), (3, 0, 2), (3, 1, 2)):
+        sequence = removing(diskful, ties, qmr, "direct")._replace(fenced=True)
+        yield Ruling(f"remove, {sequence.name}, fenced", sequence, True, quick=diskful + ties < 4)
+
+
+RULINGS: Final = tuple(_rulings())
+"""The tables of docs/decisions/voter-changes-beside-a-tie-breaker.md."""

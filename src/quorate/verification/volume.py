@@ -26,6 +26,7 @@ from quorate.verification.assertions import (
     THIN_WRITES,
     Assertions,
 )
+from quorate.verification.cluster import FAILED
 from quorate.verification.configuration import ACCESS, DISKFUL, GONE, TIE_BREAKER, NodeConfiguration
 from quorate.verification.descriptions import describe_pass, summary
 from quorate.verification.engine import Engine
@@ -202,7 +203,13 @@ class VolumeModel:
             yield event, after
 
     def _agent_moves(self, state: VolumeState) -> Iterator[tuple[Event, World, bool]]:
-        """Steps, and whether they give up the last current copy; the object of a replica that is gone was the promise."""
+        """Steps, and whether they give up the last current copy.
+
+        Where a copy is lost for good to a fault, the engine's decision is judged instead (`Engine`), when it is taken. The
+        object of a replica that is gone was the promise to keep its copy.
+        """
+        nodes = self.worlds.clusters[state.world.cluster].nodes
+        damaged = state.world.fenced or any(node.store == FAILED for node in nodes)
         for i in range(self.size):
             if state.objects[i] is None:
                 world = self.worlds.abandon(state.world, i)
@@ -212,7 +219,7 @@ class VolumeModel:
             step = self.worlds.agent_step(state.world, i, self.table.entries[state.published].targets[i])
             if step is not None:
                 label, world = step
-                lost = bool(self.worlds.current(state.world)) and not self.worlds.current(world)
+                lost = not damaged and bool(self.worlds.current(state.world)) and not self.worlds.current(world)
                 yield Event(label, 1 << i), world, lost
 
     def repairs(self, state: VolumeState) -> Iterator[tuple[Event, VolumeState]]:
