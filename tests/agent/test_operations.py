@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from quorate.agent.actual import ActualPeer, ActualVolume
+from quorate.agent.operation.execute import Refused, guard
 from quorate.api.drbd_resource_operation import OperationType, Phase
 from tests.agent.single import (
     configured,
@@ -11,6 +13,7 @@ from tests.agent.single import (
     one,
     with_data,
 )
+from tests.agent.test_plan import actual, actual_peer
 from tests.agent.world import World
 
 
@@ -38,6 +41,29 @@ def test_operations_that_are_refused_end_in_failed_with_a_text(
         assert ended.status.completed_at
 
     one(story)
+
+
+OUTDATED = ActualVolume(3, disk_state="Outdated", backing_disk="/dev/vg/x", disk_options={}, open=False)
+
+
+@pytest.mark.parametrize(
+    ("volume", "peers", "text"),
+    [
+        (OUTDATED, (actual_peer(1),), "peer-1 has UpToDate data and is connected"),
+        (ActualVolume(3, disk_state="Diskless", open=False), (), "no local disk"),
+        (OUTDATED, (actual_peer(1, disk_state="Outdated"),), ""),
+        (OUTDATED, (actual_peer(1, connection_state="Connecting", disk_state="DUnknown"),), ""),
+    ],
+)
+def test_a_promotion_is_forced_only_while_no_current_copy_is_in_reach(
+    volume: ActualVolume, peers: tuple[ActualPeer, ...], text: str
+) -> None:
+    found = actual(*peers, volume=volume)
+    if not text:
+        guard("ForcePrimary", found, volume)
+        return
+    with pytest.raises(Refused, match=text):
+        guard("ForcePrimary", found, volume)
 
 
 def test_an_operation_on_nothing_fails() -> None:

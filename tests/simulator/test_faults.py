@@ -133,6 +133,29 @@ def test_a_slow_disk_is_waited_for_by_writers_and_resyncs() -> None:
     assert lab.cluster.truth("r0").missing_from(lab.volume(1)) == []
 
 
+def test_a_full_pool_fails_the_disk_and_the_write_goes_on_elsewhere() -> None:
+    """Facts/agent 9: as a disk error. The Primary continues through its peer and nothing acknowledged is lost."""
+    lab = Lab(ties=())
+    thin = lab.cluster.node("n0")
+    for line in ("lvcreate -y -L 8M -T vg/pool", "lvcreate -y -V 16M -T vg/pool -n thin"):
+        assert thin.execute(line.split()).exit_code == 0
+    lab.must(0, "drbdsetup detach 1000")
+    lab.must(0, "drbdmeta --force 1000 v09 /dev/vg/thin internal create-md 7")
+    lab.must(0, "drbdsetup attach 1000 /dev/vg/thin /dev/vg/thin internal")
+    lab.wait(10)
+    assert lab.disk(0) is Disk.UP_TO_DATE
+    lab.must(0, "drbdsetup primary r0")
+    device = lab.cluster.device("n0", "r0")
+    device.open(write=True)
+    answers: list[int | None] = []
+    for block in range(0, 4000, 8):
+        device.write(block, lab.cluster.fresh_value(), answers.append)
+    lab.wait(5)
+    assert lab.disk(0) is Disk.DISKLESS
+    assert answers == [None] * 500
+    assert lab.cluster.truth("r0").missing_from(lab.volume(1)) == []
+
+
 def test_a_clock_that_is_off_stamps_wrongly_and_waits_rightly() -> None:
     lab = Lab(ties=())
     lab.cluster.skew_clock("n1", 3600.0)

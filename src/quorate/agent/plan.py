@@ -32,6 +32,9 @@ from quorate.agent.quorum_flag import compute_threshold
 from quorate.api.common import DiskState, DrbdRole
 from quorate.api.drbd_resource import ConfiguredCondition as Reason
 
+LONGEST_NAME = 127
+LONGEST_SECRET = 63
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -58,6 +61,9 @@ def compute_plan(observation: Observation, intended: Intended) -> Plan:
     actual = observation.resource
     if not intended.up:
         return _plan_tear_down(observation, intended)
+    limits = _exceeded_limits(intended)
+    if limits:
+        return Plan(problems=limits)
     if actual is None:
         return Plan(_plan_new_resource(intended))
     if actual.node_id != intended.node_id or actual.surplus_volumes:
@@ -67,6 +73,20 @@ def compute_plan(observation: Observation, intended: Intended) -> Plan:
         minor = commands.new_minor(intended.name, observation.free_minor, diskless=intended.diskless)
         return Plan((*_plan_options_first(actual, intended), minor))
     return _plan_existing(observation, actual, actual.volume, intended)
+
+
+def _exceeded_limits(intended: Intended) -> tuple[Problem, ...]:
+    """T12: what the API accepts and DRBD does not, said before any command is run."""
+    problems: list[Problem] = []
+    if len(intended.name) > LONGEST_NAME:
+        text_ = f"the resource name has {len(intended.name)} characters, DRBD takes {LONGEST_NAME}"
+        problems.append(Problem(Reason.NEW_RESOURCE_FAILED, text_))
+    for peer in intended.peers:
+        secret = dict(peer.net).get("shared-secret", "")
+        if len(secret.encode()) > LONGEST_SECRET:
+            text_ = f"the shared secret of {peer.name} has {len(secret)} characters, DRBD takes {LONGEST_SECRET}"
+            problems.append(Problem(Reason.NEW_PEER_FAILED, text_))
+    return tuple(problems)
 
 
 def _plan_tear_down(observation: Observation, intended: Intended) -> Plan:
