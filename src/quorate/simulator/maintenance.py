@@ -6,10 +6,11 @@ Rules Z1-Z6, I5, U23 of facts/agent; recorded in S3, S3b, S3c, S11, S16b.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from quorate.simulator import generations
-from quorate.simulator.blocks import BLOCK
+from quorate.simulator.blocks import BLOCK, DeviceError
 from quorate.simulator.change import Change
 from quorate.simulator.disks import find_metadata
 from quorate.simulator.errors import Refusal
@@ -42,7 +43,8 @@ class Maintenance:
         if sectors > capacity(volume) * _SECTORS:
             raise Refusal(111)
         around = explore(self.directory, Member(kernel, volume.resource))
-        sharing = [entry.member.resource.volumes[volume.number] for entry in around.reached]
+        resources = [entry.member.resource for entry in around.reached]
+        sharing = [each.volumes[volume.number] for each in resources if volume.number in each.volumes]
         disks = [volume, *(other for other in sharing if other.backing is not None)]
         blocks = min(capacity(disk) for disk in disks)
         if not assume_space and self._somebody_missing(volume, around.node_ids):
@@ -71,9 +73,9 @@ class Maintenance:
             if volume.backing is None:
                 continue
             device, metadata = volume.backing.device, volume.backing.metadata
-            old = find_metadata(device)
-            if old is None:  # the device grew: internal metadata moves to its new end
-                device.put_structure(compute_offset(device.size), metadata)
+            with suppress(DeviceError):  # a dead disk is noticed by the next access to it
+                if find_metadata(device) is None:  # the device grew: internal metadata moves to its new end
+                    device.put_structure(compute_offset(device.size), metadata)
             metadata.effective_blocks = blocks
             for bitmap in metadata.bitmaps:
                 bitmap.truncate(blocks)
