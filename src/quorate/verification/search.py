@@ -174,14 +174,15 @@ def walk(
         start, left = state, model.faults
         path: list[tuple[Event, S]] = []
         for _ in range(depth):
-            choices = list(model.successors(state))
-            strikes = list(model.strikes(state)) if left else []
-            if not choices and not strikes:
-                break
             # Faults are rare, or all of them would strike in the first few steps.
-            strike = bool(strikes) and (not choices or draw.random() < FAULT_RATE)
+            strike = left > 0 and draw.random() < FAULT_RATE
+            choices = list(model.strikes(state) if strike else model.successors(state))
+            if not choices and left and not strike:
+                strike, choices = True, list(model.strikes(state))
+            if not choices:
+                break
             left -= strike
-            event, state = draw.choice(strikes if strike else choices)
+            event, state = draw.choice(choices)
             path.append((event, state))
             transitions += 1
             visited.add(state)
