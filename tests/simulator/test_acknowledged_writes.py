@@ -188,6 +188,7 @@ _FOUND: list[tuple[int, list[Action]]] = [
             ("isolate", 1, 5),
         ],
     ),
+    (0, [("isolate", 0, 0), ("promote", 1, 0)]),
     (
         9,
         [
@@ -205,7 +206,7 @@ _FOUND: list[tuple[int, list[Action]]] = [
     ),
 ]
 """Histories that once lost a write: a resync from an outdated source, a copied block spared by an older one, a source
-that finished after its target had moved on, and a resync that never ran."""
+that finished after its target had moved on, a resync that never ran, and a write past a disk in doubt."""
 
 
 @pytest.mark.parametrize(("seed", "actions"), _FOUND)

@@ -217,6 +217,7 @@ def receives_data(peer: PeerVolume) -> bool:
     """I1: gets application writes; the others get out-of-sync marks only."""
     if peer.replication is Replication.OFF or peer.replication is Replication.WF_BITMAP_S:
         return False
-    return peer.disk is Disk.UP_TO_DATE or (
+    # A Consistent disk turns UpToDate by itself, so it must not miss what is written meanwhile.
+    return peer.disk >= Disk.CONSISTENT or (
         peer.disk is Disk.INCONSISTENT and peer.replication is not Replication.AHEAD
     )

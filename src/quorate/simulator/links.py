@@ -425,9 +425,9 @@ class Links:
         reached = around.node_ids | {resource.node_id}
         change = Change(resource, "lost-peer", forced=resource.role is not Role.PRIMARY)
         outdate_if_left_behind(change, resource, around)
-        for volume in resource.volumes.values():
-            if volume.disk is Disk.CONSISTENT:
-                change.put(volume, "disk", Disk.UP_TO_DATE)
+        doubtful = [volume for volume in resource.volumes.values() if volume.disk is Disk.CONSISTENT]
+        for volume in doubtful:
+            change.put(volume, "disk", Disk.UP_TO_DATE)
         before, resource.members = resource.members, set(reached)
         try:
             # A Primary does not weigh its quorum anew because of an empty transaction (S17b, X0a).
@@ -435,6 +435,8 @@ class Links:
         except Refusal:
             resource.members = before
             return
+        if doubtful:
+            self.tell(resource)  # as soon as the doubt itself was told: nobody may write past a disk in between
 
         def learn(_: Member, part: Change, link: Connection | None) -> None:
             # Whoever reports a loss from afar misses what this Primary writes, with or without a disk (S5, S19).
