@@ -158,7 +158,7 @@ class Kernels:
         """The backing device fails: detached for good, the data is gone."""
         node = cluster.nodes[i]
         failed = node._replace(store=FAILED, current=False, informed=node.current)
-        return settle(self.verdicts, _with(cluster.nodes, i, failed), cluster.links, cut, forced=True)
+        return settle(self.verdicts, _with(cluster.nodes, i, failed), cluster.links, cut, forced=True, failed=i)
 
     # Data ------------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from quorate.api.replicated_volume import MemberType
 from quorate.datamesh.layout import Layout
 from quorate.verification.cluster import FAILED, UP_TO_DATE
-from quorate.verification.volume_state import VolumeState
+from quorate.verification.configuration import ACCESS
+from quorate.verification.volume_state import VolumeState, with_object
 
 if TYPE_CHECKING:
     from quorate.verification.volume import VolumeModel
@@ -65,8 +66,12 @@ class Liveness:
         return None if self.at_rest(state) else self._helped(state)
 
     def _helped(self, state: VolumeState) -> VolumeState | None:
-        """What people do when everything else has come to rest: the workload leaves a node whose replica is to go (an attached
-        member does not leave, G17)."""
+        """What people do when everything else has come to rest: they replace a replica whose disk broke, and the workload
+        leaves a node whose replica is to go (an attached member does not leave, G17)."""
+        nodes = self._model.worlds.clusters[state.world.cluster].nodes
+        for i, obj in enumerate(state.objects):
+            if obj is not None and nodes[i].store == FAILED and not obj.deleting:
+                return with_object(state, i, obj._replace(deleting=True))
         for i, obj in enumerate(state.objects):
             if obj is not None and (obj.deleting or obj.force_leave) and (state.wanted & ~state.world.fenced) >> i & 1:
                 return state._replace(wanted=state.wanted & ~(1 << i))
@@ -92,6 +97,8 @@ class Liveness:
                 return False
             if not entry.members >> i & 1:
                 continue
+            if obj is not None and obj.kind == ACCESS and state.world.fenced >> i & 1:
+                continue  # It goes with its attachment, which is not the engine's to delete.
             if state.world.fenced >> i & 1 or state.revisions[i] != entry.revision or not nodes[i].quorum:
                 return False
             if nodes[i].primary != bool(state.wanted >> i & 1):
@@ -120,14 +127,21 @@ class Liveness:
         return Layout(wanted.failures_to_tolerate, wanted.guaranteed_minimum_data_redundancy)
 
     def _alive(self, state: VolumeState) -> bool:
-        """What convergence needs is left: enough nodes for the layout, and a copy that its own kernel calls UpToDate.
+        """What convergence needs is left: enough nodes for the layout, one more while a replica is being replaced (the new one
+        joins first), and a copy that its own kernel calls UpToDate.
 
         A node that is fenced stays away for good. When the only UpToDate copy went with it, or with a broken disk, what is
         left is Outdated and perhaps stale: only a person can decide to serve it.
         """
         nodes = self._model.worlds.clusters[state.world.cluster].nodes
         layout = self._layout(state)
-        if self._model.size - state.world.fenced.bit_count() < layout.diskful + layout.tie_breakers:
+        usable = [
+            obj
+            for i, obj in enumerate(state.objects)
+            if not state.world.fenced >> i & 1 and nodes[i].store != FAILED and (obj is None or obj.kind != ACCESS)
+        ]
+        replacing = any(obj is not None and (obj.deleting or obj.force_leave) for obj in usable)
+        if len(usable) < layout.diskful + layout.tie_breakers + replacing:
             return False
         here = [
             node for i, node in enumerate(nodes) if state.objects[i] is not None and not state.world.fenced >> i & 1

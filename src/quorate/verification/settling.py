@@ -34,14 +34,19 @@ def settle(
     *,
     forced: bool,
     asked: bool = False,
+    failed: int = -1,
 ) -> Cluster:
     """The cluster after an event.
 
     An event that is not `forced` may be refused; one that is `asked` for (a command, also a forced one) lets peers part
-    knowingly.
+    knowingly. `failed`: the node whose disk broke, which all that are connected to it notice like a lost connection.
     """
     bench = Bench(nodes, links)
     fresh = _drop_links(bench, cut)
+    if failed >= 0:
+        fresh = fresh or [0] * len(nodes)
+        for i in (failed, *bits(links[failed])):
+            fresh[i] |= 1 << failed
     if fresh is not None and (asked or not forced):
         _outdate_leavers(bench, fresh)
     unsettled = evaluate(verdicts, bench, groups_of(links), fresh, forced=forced)
@@ -190,11 +195,12 @@ def outdate_weak(bench: Bench) -> bool:
 
 
 def compare_unstable(bench: Bench) -> bool:
-    """With no Primary near any more, neighbours settle who is behind on the connection that stands (S3: after-unstable)."""
+    """Neighbours settle who is behind on the connection that stands: with no Primary near any more (S3: after-unstable), or
+    with every Primary in direct sight again (D10: a diskless one brings no data of its own)."""
     outdated = [i for i, disk in enumerate(bench.disks) if disk == OUTDATED]
     changed = False
     for i in outdated:
-        if any(bench.nodes[j].primary for j in bits(reach(bench.links, i))):
+        if any(bench.nodes[j].primary for j in bits(reach(bench.links, i) & ~bench.links[i])):
             continue
         for j in bits(bench.links[i] & bench.up_to_date):
             settled = compare(bench.nodes[i], bench.nodes[j])
