@@ -14,7 +14,7 @@ from quorate.datamesh.members import id_of
 from quorate.verification.perfect_cluster import Cluster
 from quorate.verification.perfect_drive import delete_replica, form, with_attachment, with_configuration, with_replica
 from quorate.verification.perfect_replicas import react
-from tests.datamesh.builders import FOUR_TB, ONE, PAIR_TB, THREE, edit_replica, passed, verdict
+from tests.datamesh.builders import FOUR_TB, ONE, PAIR, PAIR_TB, THREE, edit_replica, passed, verdict
 from tests.datamesh.test_guards import copies
 
 
@@ -123,3 +123,16 @@ def test_while_nobody_serves_a_vote_goes_only_if_all_others_are_connected() -> N
     cut = isolated(cluster, 1)
     assert verdict(voting.rest_keeps_quorum, cut, 3) == "nobody has quorum, and #0 is not connected to [#1]"
     assert verdict(voting.rest_keeps_quorum, replace_cluster(cut, fenced=("node-1",)), 3) == "", "fenced ones stay away"
+
+
+def test_a_detach_that_is_not_carried_out_is_taken_back_when_the_copy_is_needed() -> None:
+    """The kernel refuses a detach that costs a Primary its redundancy; waiting for it would hold up every other change."""
+    cluster = react(with_replica(attached(form(PAIR)), "Diskful", "node-4"))
+    for _ in range(12):
+        cluster = react(passed(cluster))
+    cluster = react(delete_replica(cluster, 1))
+    told = passed(cluster)
+    assert told.volume.status.datamesh.members[1].type == "LiminalDiskful"
+    assert passed(told).volume.status.datamesh.members[1].type == "LiminalDiskful", "it waits while it may go"
+    broken = copies(told, 2)
+    assert passed(broken).volume.status.datamesh.members[1].type == "Diskful"

@@ -10,8 +10,9 @@ from __future__ import annotations
 from quorate.api.replicated_volume import DatameshTransition, MemberType, TransitionGroup, TransitionType
 from quorate.datamesh import ids, messages, tracker
 from quorate.datamesh.create import Proposal, create, gate_block, record_for
-from quorate.datamesh.dsl import Block, Guard, Plan, Slot
+from quorate.datamesh.dsl import Block, Guard, Kind, Plan, Slot
 from quorate.datamesh.guards.emergency import WAITING_FOR_FENCING
+from quorate.datamesh.guards.leaving import enough_copies_remain
 from quorate.datamesh.planners import selection
 from quorate.datamesh.plans.change_type import RESUME
 from quorate.datamesh.records import active_index, completed, confirmation_of, noted, subject_of
@@ -54,6 +55,9 @@ def _settle_one(state: State, transition: DatameshTransition, report: Report) ->
     raw = messages.progress(context, step, revision, confirmation)
     waiting = confirmation.must & ~confirmation.confirmed
     if waiting:
+        kept = _kept(state, transition, plan)
+        if kept is not None:
+            return kept
         reason = WAITING_FOR_FENCING if _needs_fencing(state, transition, waiting) else ""
         held = "waits for members that cannot confirm, or for fencing evidence" if reason else ""
         _tell(state, transition, plan, messages.slot_text(plan, index, raw), report)
@@ -69,6 +73,19 @@ def _settle_one(state: State, transition: DatameshTransition, report: Report) ->
         return _held(state, transition, plan, raw, blocked, report)
     done = noted(completed(transition, index, state.world.now, raw), index, raw, "", "")
     return start_step(state.with_transition(transition, done), done, plan, index + 1)
+
+
+def _kept(state: State, transition: DatameshTransition, plan: Plan) -> State | None:
+    """A detach that is not carried out yet is taken back when the copy is needed after all.
+
+    A Primary refuses a detach that costs its redundancy, so the step would wait for ever, and every other change with it.
+    """
+    step = plan.steps[active_index(transition)]
+    context = state.context(transition)
+    if step.kind is not Kind.DETACH_DISK or not context.replica.up_to_date:
+        return None
+    # Only what is lost for certain counts: other gates also fail while members have yet to confirm this very revision.
+    return _taken_back(state, transition) if enough_copies_remain.check(context) is not None else None
 
 
 def _needs_fencing(state: State, transition: DatameshTransition, waiting: int) -> bool:
