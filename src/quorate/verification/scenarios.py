@@ -3,7 +3,7 @@
 *Complete* scenarios are searched to the last state. With up to three voters beside a tie-breaker two faults strike, with more
 voters one; a partition is one fault, repairs are free and happen at any moment. Scenarios about several requests of people
 (an object that is gone, a forced leave, a move of the attachment) have one fault everywhere. *Walks* go beyond: more faults,
-silent agents, failing disks, several intents, at random with a stated seed, number and depth.
+silent agents, several intents, at random with a stated seed, number and depth.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from quorate.datamesh.layout import Layout
 from quorate.verification.volume import Intent, Scenario
-from quorate.verification.world import AGENT, CRASH, DISK, LINK, PARTITION
+from quorate.verification.world import AGENT, CRASH, LINK, PARTITION
 
 LAYOUTS: Final = {
     str(layout): layout
@@ -105,7 +105,7 @@ def complete(layout: Layout, voters: str, faults: int) -> Iterator[Scenario]:
 def wandering(layout: Layout, voters: str) -> Iterator[Scenario]:
     """The scenarios of random walks."""
     last = layout.diskful - 1
-    kinds = (PARTITION, LINK, CRASH, AGENT, DISK)
+    kinds = (PARTITION, LINK, CRASH, AGENT)
     base = Scenario(layout, voters, faults=5, kinds=kinds, in_doubt=True, spares=2)
     replace_and_move = (Intent("delete", last), Intent("detach", 0), Intent("attach", 0))
     yield base._replace(name="walk: replacement and attachment", intents=replace_and_move, attached=0)
