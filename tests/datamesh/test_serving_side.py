@@ -8,13 +8,16 @@ import pytest
 
 from quorate.api.replicated_volume import TransitionType
 from quorate.api.value import replace
+from quorate.datamesh.context import Context
 from quorate.datamesh.engine import DEFAULT_REGISTRY
-from quorate.datamesh.guards import leaving, voting
+from quorate.datamesh.features import Features
+from quorate.datamesh.guards import connection, leaving, voting
 from quorate.datamesh.members import id_of
+from quorate.datamesh.rules import compute_enforced
 from quorate.verification.perfect_cluster import Cluster
 from quorate.verification.perfect_drive import delete_replica, form, with_attachment, with_configuration, with_replica
 from quorate.verification.perfect_replicas import react
-from tests.datamesh.builders import FOUR_TB, ONE, PAIR, PAIR_TB, THREE, edit_replica, passed, verdict
+from tests.datamesh.builders import FOUR_TB, ONE, PAIR, PAIR_TB, THREE, context_of, edit_replica, passed, verdict
 from tests.datamesh.test_guards import copies
 
 
@@ -136,3 +139,28 @@ def test_a_detach_that_is_not_carried_out_is_taken_back_when_the_copy_is_needed(
     assert passed(told).volume.status.datamesh.members[1].type == "LiminalDiskful", "it waits while it may go"
     broken = copies(told, 2)
     assert passed(broken).volume.status.datamesh.members[1].type == "Diskful"
+
+
+def test_a_disk_comes_back_where_it_meets_every_other_copy_even_if_none_is_up_to_date() -> None:
+    guard = connection.meets_current_data
+    cluster = copies(form(PAIR), 0)
+    assert verdict(guard, cluster, 0) == "", "#1 is Outdated but there: the kernels compare generations"
+    cut = isolated(cluster, 1)
+    assert verdict(guard, cut, 0) == "replica #0 is not connected to an UpToDate copy, [#1] may have newer data"
+
+
+def test_a_node_that_lost_its_disk_follows_its_peers_and_holds_nobody_up() -> None:
+    """Static voters: without a disk of its own a kernel takes a peer without one for a tie-breaker and may keep its flag."""
+    cluster = form(THREE)
+    assert compute_enforced(in_static_mode(cluster), 1)
+    status = cluster.replicas[1].status
+    assert status.backing_volume is not None
+    peers = (replace(status.peers[0], backing_volume_state="Diskless"), status.peers[1])
+    few = edit_replica(copies(cluster, 1), 1, peers=peers)
+    assert not compute_enforced(in_static_mode(few), 1), "one copy where two are asked for"
+    lost = edit_replica(few, 1, backing_volume=replace(status.backing_volume, state="Failed"))
+    assert compute_enforced(in_static_mode(lost), 1)
+
+
+def in_static_mode(cluster: Cluster) -> Context:
+    return context_of(replace_cluster(cluster, features=Features(voter_mode="static")))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from quorate.api.common import DiskState
 from quorate.api.replicated_volume import TransitionGroup
 from quorate.datamesh import ids
-from quorate.datamesh.context import Context
+from quorate.datamesh.context import Context, Replica
 from quorate.datamesh.dsl import Block
 from quorate.datamesh.guards.emergency import WAITING_FOR_FENCING
 from quorate.datamesh.records import active_index, confirmation_of, subject_of
@@ -57,8 +58,8 @@ def _expected_flag(context: Context, replica_id: int) -> bool:
     own = 1 << replica_id
     visible = (replica.connected | own) & mesh.voters
     copies = ids.count(replica.peers_up_to_date & mesh.voters) + (1 if replica.up_to_date and own & mesh.voters else 0)
-    if not own & mesh.voters & mesh.disks:
-        # Without a disk the quorum comes from the peers.
+    if not own & mesh.voters & mesh.disks or not _has_disk(replica):
+        # Without a disk, intended or lost, the quorum comes from the peers.
         return copies >= 1
     quorum = mesh.datamesh.quorum
     if ids.count(visible) >= quorum and copies >= mesh.datamesh.quorum_minimum_redundancy:
@@ -66,6 +67,11 @@ def _expected_flag(context: Context, replica_id: int) -> bool:
     breakers = 0 if mesh.datamesh.tie_breakers_suspended else mesh.tie_breakers
     connected = ids.count(replica.connected & breakers)
     return mesh.voter_count % 2 == 0 and ids.count(visible) == quorum - 1 and connected > ids.count(breakers) // 2
+
+
+def _has_disk(replica: Replica) -> bool:
+    backing = replica.rvr.status.backing_volume if replica.rvr is not None else None
+    return backing is not None and backing.state not in ("", DiskState.DISKLESS, DiskState.FAILED, DiskState.DETACHING)
 
 
 def compute_voter_change_pending(context: Context) -> Block | None:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from quorate.datamesh.layout import Layout
 from quorate.verification.volume import Intent, Scenario
-from quorate.verification.world import AGENT, CRASH, LINK, PARTITION
+from quorate.verification.world import AGENT, CRASH, DISK, LINK, PARTITION
 
 LAYOUTS: Final = {
     str(layout): layout
@@ -105,7 +105,7 @@ def complete(layout: Layout, voters: str, faults: int) -> Iterator[Scenario]:
 def wandering(layout: Layout, voters: str) -> Iterator[Scenario]:
     """The scenarios of random walks."""
     last = layout.diskful - 1
-    kinds = (PARTITION, LINK, CRASH, AGENT)
+    kinds = (PARTITION, LINK, CRASH, AGENT, DISK)
     base = Scenario(layout, voters, faults=5, kinds=kinds, in_doubt=True, spares=2)
     replace_and_move = (Intent("delete", last), Intent("detach", 0), Intent("attach", 0))
     yield base._replace(name="walk: replacement and attachment", intents=replace_and_move, attached=0)

@@ -32,14 +32,16 @@ def voters_and_tie_breakers_connected(context: Context) -> Block | None:
 
 @guard("newer-data-elsewhere")
 def meets_current_data(context: Context) -> Block | None:
-    """A disk that was away comes back only where it meets an UpToDate copy, or where no other copy is left.
+    """A disk that was away comes back only where it meets an UpToDate copy, or every other copy that is left.
 
     Detached while nobody was Primary, it still calls itself UpToDate, whatever was written since. If it came back next to
-    enough votes but away from the copies that took those writes, it would serve the old data.
+    enough votes but away from the copies that took those writes, it would serve the old data. Where it meets all others,
+    Outdated ones included, the kernels compare generations and the newest data wins; the last two copies would otherwise
+    wait for each other.
     """
     others = context.mesh.voters & context.mesh.disks & ~context.subject_bit & ~context.world.fenced
-    linked = context.world.linked
-    if not others or any(linked(context.subject, i, 0) for i in ids.iterate(others & context.up_to_date)):
+    met = ids.mask_of(i for i in ids.iterate(others) if context.world.linked(context.subject, i, 0))
+    if met == others or met & context.up_to_date:
         return None
     return Block(
         f"replica #{context.subject} is not connected to an UpToDate copy, [{ids.text(others)}] may have newer data",
