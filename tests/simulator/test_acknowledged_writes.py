@@ -60,7 +60,7 @@ class Lab:
     def demote(self, index: int) -> None:
         """The program ends when nothing it wrote is outstanding; only then the device can be demoted (P8)."""
         device = self.devices.get(index)
-        waiting = any(request.volume.resource.node_id == index for request in self.cluster.io.pending)
+        waiting = any(volume.resource.node_id == index for volume in self.cluster.io.waiting)
         if device is not None and device.opener is not None and not waiting:
             device.close()
         self.run(index, "drbdsetup secondary r0")

@@ -129,6 +129,7 @@ def del_minor(kernel: Kernel, volume: Volume) -> None:
             kernel.announce(f"destroy {identity(peer)}")
     del resource.volumes[volume.number]
     del kernel.minors[volume.minor]
+    kernel.freed.discard(volume.minor)
     kernel.announce(f"destroy {identity(volume)}")
 
 
@@ -178,14 +179,17 @@ def remove_peer(kernel: Kernel, connection: Connection) -> None:
         kernel.announce(f"destroy {identity(peer)}")
     del connection.resource.connections[connection.peer_id]
     for path in connection.paths:
-        _release_endpoint(kernel, connection.resource, path.local)
+        _release_endpoints(kernel, connection.resource, path)
     kernel.announce(f"destroy {identity(connection)}")
 
 
-def _release_endpoint(kernel: Kernel, resource: Resource, local: str) -> None:
+def _release_endpoints(kernel: Kernel, resource: Resource, gone: Path) -> None:
     """An endpoint may serve several peers of one resource; it is free when the last path with it is gone."""
-    if not any(path.local == local for other in resource.connections.values() for path in other.paths):
-        kernel.endpoints.pop(local, None)
+    left = [path for other in resource.connections.values() for path in other.paths]
+    if not any(path.local == gone.local for path in left):
+        kernel.endpoints.pop(gone.local, None)
+    if not any(path.remote == gone.remote for path in left):
+        kernel.remotes.pop(gone.remote, None)
 
 
 def _recall_peer(volume: Volume, peer: PeerVolume) -> None:
@@ -248,29 +252,19 @@ def parse_address(text: str) -> str:
 
 def new_path(kernel: Kernel, connection: Connection, local: str, remote: str) -> Path:
     """Inside one resource an endpoint may serve several peers; a pair may exist only once (S15)."""
-    owner = kernel.endpoints.get(local)
-    if owner is not None and owner is not connection.resource:
+    resource = connection.resource
+    if kernel.endpoints.get(local, resource) is not resource:
         raise Refusal(102)
-    for resource in kernel.resources.values():
-        for other in resource.connections.values():
-            for path in other.paths:
-                _refuse_collision(path, local, remote, same_resource=resource is connection.resource)
+    if kernel.remotes.get(remote, resource) is not resource:
+        raise Refusal(103)
+    paths = [path for other in resource.connections.values() for path in other.paths]
+    if any(path.local == local and path.remote == remote for path in paths):
+        raise Refusal(173)
     path = Path(local, remote)
     connection.paths.append(path)
-    kernel.endpoints[local] = connection.resource
+    kernel.endpoints[local] = kernel.remotes[remote] = resource
     kernel.announce(f"create {path_line(connection, path)}")
     return path
-
-
-def _refuse_collision(path: Path, local: str, remote: str, *, same_resource: bool) -> None:
-    if path.local == local and path.remote == remote:
-        raise Refusal(173)
-    if same_resource:
-        return
-    if path.local == local:
-        raise Refusal(102)
-    if path.remote == remote:
-        raise Refusal(103)
 
 
 def del_path(kernel: Kernel, connection: Connection, local: str, remote: str) -> Path:
@@ -281,7 +275,7 @@ def del_path(kernel: Kernel, connection: Connection, local: str, remote: str) ->
             if path.established:
                 raise Refusal(162, "del_path on transport failed")
             connection.paths.remove(path)
-            _release_endpoint(kernel, connection.resource, local)
+            _release_endpoints(kernel, connection.resource, path)
             kernel.announce(f"destroy {path_identity(connection, path)}")
             return path
     raise Refusal(162, "no such path")

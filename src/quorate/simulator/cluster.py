@@ -145,7 +145,7 @@ class Cluster:
             return self.nodes[name].device(path)
 
         def holder(device: BlockDevice) -> int | None:
-            volumes = kernel.minors.values()
+            volumes = kernel.minors.values() if device.users else ()  # whoever attaches a device is one of its users
             return next((v.minor for v in volumes if v.backing is not None and v.backing.device is device), None)
 
         def attached(minor: int) -> bool:
@@ -296,7 +296,7 @@ class Cluster:
         """A link that healed before its loss was noticed lets waiting writes go on."""
         for name in (one, other):
             node = self.nodes.get(name)
-            if node is not None and node.running and self.io.pending:
+            if node is not None and node.running and self.io.waiting:
                 for volume in list(node.kernel.minors.values()):
                     self.io.resume(node.kernel, volume)
         for connection in self.between(one, other):
@@ -342,7 +342,18 @@ class Cluster:
                 if peer.replication is Replication.ESTABLISHED:
                     self.resync.settle_equal(peer)  # U11 is part of the meeting: before anything new is written
                 generations.learn_who_caught_up(peer.volume, peer)
-        self._wake_writers(self.node_of(one.resource), self.node_of(other.resource))
+        # Only this resource: whatever happens between the two nodes (a heal) has listeners of its own.
+        for connection in (one, other):
+            self._go_on(connection.resource)
+        for connection in (one, other):
+            if connection.link is Link.CONNECTED and self.links.active_path(connection) is not None:
+                self._tell_soon(connection.resource)
+
+    def _go_on(self, resource: Resource) -> None:
+        owner = self.owner(resource)
+        if owner is not None and self.io.waiting:
+            for volume in list(resource.volumes.values()):
+                self.io.resume(owner.kernel, volume)
 
     def _spread(self, volume: Volume) -> None:
         self.operations.tell_disk_states(volume.resource)

@@ -69,7 +69,7 @@ def attach(
 ) -> None:
     """The whole attach; `negotiate` asks connected peers (D13) and may refuse."""
     if volume.disk > Disk.DISKLESS:
-        volume.bitmap_freed = True
+        kernel.free_bitmap(volume)
         raise Refusal(124)
     metadata = read_for_attach(volume, device)
     change = Change(volume.resource, "attach", forced=True)

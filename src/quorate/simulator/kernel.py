@@ -46,6 +46,9 @@ class Kernel:
     minors: dict[int, Volume] = field(default_factory=dict[int, Volume])
     endpoints: dict[str, Resource] = field(default_factory=dict[str, Resource])
     """Local endpoint to resource: unique within a node, because another resource may not use it (102)."""
+    remotes: dict[str, Resource] = field(default_factory=dict[str, Resource])
+    """Remote endpoint to resource: as unique, because two resources may not lead to the same one (103)."""
+    freed: set[int] = field(default_factory=set[int])  # minors whose bitmap is freed (S15b)
     observers: list[Observer] = field(default_factory=list[Observer])
     announcers: list[Callable[[str], None]] = field(default_factory=list[Callable[[str], None]])
 
@@ -65,6 +68,11 @@ class Kernel:
         if found is None:
             raise Refusal(127, "unknown minor")
         return found
+
+    def free_bitmap(self, volume: Volume) -> None:
+        """S15b: a second attach; the next look at the bitmap or write to it is the kernel's end."""
+        volume.bitmap_freed = True
+        self.freed.add(volume.minor)
 
     def commit(self, change: Change, *, ignore_openers: bool = False, recalculate: bool = False) -> bool:
         """Settles and keeps a change, or raises its refusal and leaves no trace; False when nothing changed.

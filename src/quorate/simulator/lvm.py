@@ -183,9 +183,9 @@ class Lvm:
         group, volume = self.state.group(group_name), self.state.volume(group_name, old)
         if new in group.volumes:
             raise LvmError(f'Logical Volume "{new}" already exists in volume group "{group_name}"')
-        del group.volumes[old]
+        group.drop(volume)
         volume.name = new
-        group.volumes[new] = volume
+        group.add(volume)
         return f'  Renamed "{old}" to "{new}" in volume group "{group_name}"\n'
 
     def _lvremove(self, arguments: Arguments) -> str:

@@ -90,6 +90,15 @@ class VolumeGroup:
     tags: tuple[str, ...] = ()
     next_thin_id: int = 1
     failed: bool = False  # a fault: its disks answer with errors, so nothing can be created
+    hidden: int = 0  # how many of the volumes no report shows by default
+
+    def add(self, volume: LogicalVolume) -> None:
+        self.volumes[volume.name] = volume
+        self.hidden += volume.kind is Kind.POOL_METADATA
+
+    def drop(self, volume: LogicalVolume) -> None:
+        del self.volumes[volume.name]
+        self.hidden -= volume.kind is Kind.POOL_METADATA
 
 
 class LvmState:
@@ -169,7 +178,7 @@ class LvmState:
         volume = LogicalVolume(name, group.name, Kind.LINEAR, 0, self._uuid(name), tags=tags, contiguous=contiguous)
         self._allocate(group, volume, extents)
         volume.disk = MemoryDisk(volume.path, extents * group.extent_size)
-        group.volumes[name] = volume
+        group.add(volume)
         return volume
 
     def create_pool(self, group: VolumeGroup, name: str, extents: int) -> LogicalVolume:
@@ -186,8 +195,8 @@ class LvmState:
             hidden.append(LogicalVolume("lvol0_pmspare", group.name, Kind.POOL_METADATA, 0, self._uuid(name)))
         for volume in hidden:
             self._allocate(group, volume, metadata)
-            group.volumes[volume.name] = volume
-        group.volumes[name] = pool
+            group.add(volume)
+        group.add(pool)
         return pool
 
     def create_thin(
@@ -211,7 +220,7 @@ class LvmState:
             volume.origin = origin
         volume.disk, volume.thin_id = disk, group.next_thin_id
         group.next_thin_id += 1
-        group.volumes[name] = volume
+        group.add(volume)
         return volume
 
     def extend(self, volume: LogicalVolume, extents: int) -> None:
@@ -236,7 +245,8 @@ class LvmState:
     def remove(self, volume: LogicalVolume) -> tuple[str, ...]:
         """Remove a volume and, for a pool, what lives in it; the names removed, in order."""
         group = self.group(volume.group)
-        doomed = [lv for lv in group.volumes.values() if volume.kind is Kind.POOL and lv.pool == volume.name]
+        candidates = group.volumes.values() if volume.kind is Kind.POOL else ()
+        doomed = [lv for lv in candidates if lv.pool == volume.name]
         for each in (*doomed, volume):
             if each.in_use:
                 raise LvmError(f"Logical volume {group.name}/{each.name} is used by another device.")
@@ -245,7 +255,7 @@ class LvmState:
                 each.disk.release()
             for disk, extents in each.allocation.items():
                 self.physical[disk].used_extents -= extents
-            del group.volumes[each.name]
+            group.drop(each)
         return tuple(each.name for each in (*doomed, volume) if each.kind is not Kind.POOL_METADATA)
 
     # --- inside ------------------------------------------------------------------------------------------------

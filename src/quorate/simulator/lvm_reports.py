@@ -171,11 +171,10 @@ def _attributes(group: VolumeGroup, volume: LogicalVolume) -> str:
 
 
 def _vg_row(state: LvmState, group: VolumeGroup) -> Row:
-    visible = [lv for lv in group.volumes.values() if lv.kind is not Kind.POOL_METADATA]
     return {
         "vg_name": group.name,
         "pv_count": str(len(state.members(group))),
-        "lv_count": str(len(visible)),
+        "lv_count": str(len(group.volumes) - group.hidden),
         "snap_count": "0",
         "vg_attr": "wz--n-",
         "vg_size": str(state.total_extents(group) * group.extent_size),

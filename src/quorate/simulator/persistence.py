@@ -420,7 +420,7 @@ def _restore(lvm: Lvm, head: LvmChange, kept: _Kept) -> None:
     for row in kept.volumes.values():
         group = state.groups[row.group]
         volume = _volume(row, group)
-        group.volumes[row.name] = volume
+        group.add(volume)
         for disk, extents in row.allocation.items():
             state.physical[disk].used_extents += extents
         if volume.disk is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from quorate.simulator import administration as admin
 from quorate.simulator.errors import Refusal
@@ -16,7 +17,7 @@ from quorate.simulator.options import OptionError
 from quorate.simulator.result import OK, Result
 from quorate.simulator.setup_arguments import Invocation
 from quorate.simulator.states import Link, Replication
-from quorate.simulator.status import show_json, status_json
+from quorate.simulator.status import Json, show_json, status_json
 from quorate.simulator.text_output import show_text, status_text
 
 if TYPE_CHECKING:
@@ -44,12 +45,16 @@ def _selected(tool: SetupTool, call: Invocation) -> list[Resource] | None:
     return [found] if found is not None else None
 
 
+def _laid_out(values: Sequence[Json], indent: int) -> str:
+    return msgspec.json.format(msgspec.json.encode(values), indent=indent).decode() + "\n"
+
+
 def status(tool: SetupTool, call: Invocation) -> Result:
     selected, as_json = _selected(tool, call), call.flag("json")
     if selected is None:
         return Result(10, "[\n]\n\n" if as_json else "", f"{call.words[0]}: No such resource\n")
     if as_json:
-        return Result(0, json.dumps([status_json(resource) for resource in selected], indent=2) + "\n")
+        return Result(0, _laid_out([status_json(resource) for resource in selected], indent=2))
     verbose, statistics = call.flag("verbose"), call.flag("statistics")
     texts = [status_text(resource, verbose=verbose, statistics=statistics) + "\n" for resource in selected]
     return Result(0, "".join(texts) or _NOTHING)
@@ -58,7 +63,7 @@ def status(tool: SetupTool, call: Invocation) -> Result:
 def show(tool: SetupTool, call: Invocation) -> Result:
     selected, absent = _selected(tool, call) or [], tool.kernel.module.absent
     if call.flag("json"):
-        return Result(0, json.dumps([show_json(resource, absent) for resource in selected], indent=4) + "\n")
+        return Result(0, _laid_out([show_json(resource, absent) for resource in selected], indent=4))
     return Result(0, "".join(show_text(each, absent, defaults=call.flag("show-defaults")) + "\n" for each in selected))
 
 

@@ -38,7 +38,7 @@ class SetupTool:
             if call.words and call.words[0] == "" and call.command == "new-resource":
                 return Result(1, "", "Resource name is empty.\n")
             handler = HANDLERS[call.command]  # every command of the grammar has one (a test holds that)
-            if call.command in _READS_BITMAPS and any(v.bitmap_freed for v in self.kernel.minors.values()):
+            if call.command in _READS_BITMAPS and self.kernel.freed:
                 return Result(137, "", "")  # S15b: the kernel oopses and kills the caller
             return handler(self, call) or OK
         except OptionError as error:

@@ -72,7 +72,8 @@ class DeviceIo:
     demote: Callable[[Kernel, Resource], None]
     panic: Callable[[Resource], None]
     news: Callable[[str, Connection, str], float]
-    pending: list[PendingWrite] = field(default_factory=list[PendingWrite])
+    waiting: dict[Volume, list[PendingWrite]] = field(default_factory=dict[Volume, list[PendingWrite]])
+    """Writes that wait, oldest first; a volume is in here only while it has some."""
 
     def open(self, kernel: Kernel, volume: Volume, *, write: bool, program: str, pid: int) -> Opener:
         """P7, P9: who may open, with the error a program sees."""
@@ -130,9 +131,12 @@ class DeviceIo:
         """Writes consecutive blocks; `finish` is called now, or when a suspension ends."""
         request = PendingWrite(volume, block, values, finish)
         if volume.resource.suspended:
-            self.pending.append(request)
+            self._keep(request)
             return
         self._perform(kernel, request)
+
+    def _keep(self, request: PendingWrite) -> None:
+        self.waiting.setdefault(request.volume, []).append(request)
 
     def resume(self, kernel: Kernel, volume: Volume) -> None:
         """After a change: pending writes go on, or fail when I/O is made to fail."""
@@ -140,25 +144,21 @@ class DeviceIo:
         if resource.suspended and not resource.fail_io:
             self._mark_stranded(volume)
             return
-        if not any(request.volume is volume for request in self.pending):
-            return
-        mine = [request for request in self.pending if request.volume is volume]
-        self.pending = [request for request in self.pending if request.volume is not volume]
-        for request in mine:
+        for request in self.waiting.pop(volume, ()):
             self._perform(kernel, request)
 
     def _mark_stranded(self, volume: Volume) -> None:
         """A request that reached the local disk before the suspension is out of sync at whoever is gone (X7 #49)."""
         if volume.backing is None:
             return
-        for request in self.pending:
-            if request.volume is volume and request.stored:
+        for request in self.waiting.get(volume, ()):
+            if request.stored:
                 gone = [peer for peer in volume.peers() if peer.replication is Replication.OFF]
                 generations.mark(volume, request.block, request.block + len(request.values), gone)
 
     def drop(self, volume: Volume) -> None:
         """The node is gone, and its programs with it."""
-        self.pending = [request for request in self.pending if request.volume is not volume]
+        self.waiting.pop(volume, None)
 
     def _perform(self, kernel: Kernel, request: PendingWrite) -> None:
         volume = request.volume
@@ -168,7 +168,7 @@ class DeviceIo:
         start, end = request.block, request.block + len(request.values)
         silent = any(generations.receives_data(peer) and not self.reaches(peer) for peer in volume.peers())
         if silent and volume.new_generation and not request.stored:
-            self.pending.append(request)  # a generation is announced before anything is written in it
+            self._keep(request)  # a generation is announced before anything is written in it
             return
         if not request.stored:
             self.begin_generation(kernel, volume)
@@ -180,7 +180,7 @@ class DeviceIo:
             request.logged = covered and volume.backing is None
         if silent:
             # Sent into the void: nothing is acknowledged before the silence is noticed (X7 #47).
-            self.pending.append(request)
+            self._keep(request)
             return
         # A request that survived a loss is completed in a new generation: whoever is still away misses it (S5 #87).
         self.begin_generation(kernel, volume)
