@@ -1,6 +1,6 @@
 """The rulings of docs/decisions/voter-changes-beside-a-tie-breaker.md: which order of revisions is safe, per voter mode.
 
-The remaining rows of its tables need more states than a test may take; `make model-check` plays them all.
+The remaining rows of its tables need more states than a test may take; `quorate model-check --rulings` plays them all.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ import pytest
 
 from quorate.verification import sequences
 from quorate.verification.assertions import STALE_SIDE, TWO_SIDES
-from quorate.verification.runs import perform_sequence
+from quorate.verification.runs import perform_sequence, play
 from quorate.verification.search import Outcome
 from quorate.verification.sequences import RULINGS, Ruling, SequenceState
+from quorate.verification.tables import RULING_HEADS, markdown, ruling_rows
 
 QUICK = tuple(ruling for ruling in RULINGS if ruling.quick)
 MODES = ("dynamic", "static")
@@ -47,3 +48,10 @@ def test_dropping_majority_to_the_peers_is_unsafe_only_where_majority_is_written
     sequence = sequences.removing(2, 1, 1, "q + 1")._replace(quorate=True, order="unpinned")
     outcome = perform_sequence(Ruling("unpinned", sequence, safe=voters == "static"), voters)
     assert bool(outcome.violations) == (voters == "dynamic"), "static voters have numbers"
+
+
+def test_a_ruling_is_told_as_a_row() -> None:
+    played = play("join, direct", "dynamic")
+    assert (played.safe, played.holds) == (False, True)
+    table = markdown(RULING_HEADS, ruling_rows((played,))).splitlines()
+    assert table[2].startswith("| join, direct | dynamic | no | yes | ")

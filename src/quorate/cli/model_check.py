@@ -43,6 +43,7 @@ class _Nonsense(click.ClickException):
 )
 @click.option("--max-states", type=click.IntRange(1), help="Stop a search there; it is not complete then.")
 @click.option("--mutant", help="Put a hazard back and print how it is caught (H31, ...), or `all` for a table.")
+@click.option("--rulings", is_flag=True, help="Play the sequences of the decision about voter changes, as a table.")
 @click.option(
     "--replay", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Play a saved trace again."
 )
@@ -60,6 +61,7 @@ def command(
     seed: int,
     max_states: int | None,
     mutant: str | None,
+    rulings: bool,
     replay: Path | None,
     save: Path | None,
     jobs: int | None,
@@ -72,7 +74,7 @@ def command(
     Without --layout all seven layouts are searched in both voter modes.
 
     Exit code 1: an assertion is violated. So --mutant NAME exits 1 when the mutant is caught; --mutant all exits 1 when one is
-    missed. Exit code 2: the question makes no sense.
+    missed, and --rulings when one does not hold. Exit code 2: the question makes no sense.
     """
     from quorate.verification.runs import MAX_STATES
 
@@ -80,6 +82,8 @@ def command(
     try:
         if replay is not None:
             sys.exit(_replay(replay, as_json=as_json))
+        if rulings:
+            sys.exit(_rulings(workers, as_json=as_json, as_markdown=as_markdown))
         if mutant is not None:
             sys.exit(_mutants(mutant, workers, save, as_json=as_json, as_markdown=as_markdown))
         runs = _runs(
@@ -193,6 +197,18 @@ def _mutants(name: str, jobs: int, save: Path | None, *, as_json: bool, as_markd
     else:
         _print_mutant(caught)
     return 1 if caught.caught else 0
+
+
+def _rulings(jobs: int, *, as_json: bool, as_markdown: bool) -> int:
+    from quorate.verification import runs, tables
+
+    played = runs.play_all(jobs)
+    if as_json:
+        _print_json({"rulings": played})
+    else:
+        table = tables.markdown if as_markdown else tables.plain
+        click.echo(table(tables.RULING_HEADS, tables.ruling_rows(played)))
+    return 0 if all(each.holds for each in played) else 1
 
 
 def _print_mutant(caught: Caught) -> None:

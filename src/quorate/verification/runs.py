@@ -17,7 +17,7 @@ import msgspec
 from quorate.verification import mutants, scenarios, sequence_mutants, traces
 from quorate.verification.assertions import STUCK
 from quorate.verification.search import Outcome, explore, walk
-from quorate.verification.sequences import Ruling, SequenceModel, SequenceState
+from quorate.verification.sequences import RULINGS, Ruling, SequenceModel, SequenceState
 from quorate.verification.volume import Scenario, VolumeModel, VolumeState
 
 MAX_STATES: Final = 3_000_000
@@ -194,7 +194,35 @@ def perform_sequence(ruling: Ruling, voters: str) -> Outcome[SequenceState]:
     model = SequenceModel(
         ruling.sequence, dynamic=voters == "dynamic", faults=ruling.faults, primaries=ruling.primaries
     )
-    return explore(model, max_states=MAX_STATES)
+    return explore(model, max_states=MAX_STATES, clock=process_time)
+
+
+class Played(msgspec.Struct, frozen=True):
+    """A ruling of the decision about voter changes, and whether it holds."""
+
+    ruling: str
+    voters: str
+    safe: bool
+    """What the decision says."""
+    holds: bool
+    """Whether the search agrees: nothing broken to the last state, or a violation found."""
+    states: int
+    seconds: float
+
+
+def play(name: str, voters: str) -> Played:
+    """Play one ruling in one voter mode."""
+    ruling = next(ruling for ruling in RULINGS if ruling.name == name)
+    outcome = perform_sequence(ruling, voters)
+    holds = outcome.complete and not outcome.violations if ruling.safe else bool(outcome.violations)
+    return Played(name, voters, ruling.safe, holds, outcome.states, round(outcome.seconds, 3))
+
+
+def play_all(jobs: int) -> tuple[Played, ...]:
+    """Play every ruling in both voter modes."""
+    chosen = [(ruling.name, voters) for ruling in RULINGS for voters in scenarios.VOTER_MODES]
+    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=4) as pool:
+        return tuple(pool.starmap(play, chosen, chunksize=1))
 
 
 def find_mutant(name: str) -> mutants.Mutant:

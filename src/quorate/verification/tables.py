@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorate.verification.runs import Caught, Found, Run
+from quorate.verification.runs import Caught, Found, Played, Run
 
 RUN_HEADS = ("layout", "voters", "faults", "scenarios", "states", "transitions", "seconds", "complete", "violations")
 MUTANT_HEADS = ("mutant", "hazard put back", "searched in", "caught", "states", "steps", "assertion")
 LIMIT_HEADS = ("layout", "voters", "scenario", "limit")
+RULING_HEADS = ("sequence", "voters", "safe", "holds", "states", "seconds")
 
 
 def run_rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
@@ -52,6 +53,21 @@ def mutant_rows(caught: Sequence[Caught]) -> list[tuple[str, ...]]:
             mutant.violations[0].assertion.partition(":")[0] if mutant.violations else "",
         )
         for mutant in caught
+    ]
+
+
+def ruling_rows(played: Sequence[Played]) -> list[tuple[str, ...]]:
+    """One row per sequence and voter mode."""
+    return [
+        (
+            row.ruling,
+            row.voters,
+            "yes" if row.safe else "no",
+            "yes" if row.holds else "**no**",
+            f"{row.states:,}",
+            f"{row.seconds:.0f}",
+        )
+        for row in played
     ]
 
 
