@@ -38,6 +38,7 @@ test: $(STAMP)  ## the whole test suite
 model-check: $(STAMP)  ## search all layouts in both voter modes, run the mutants, walk beyond (at most 30 minutes on two cores)
 	$(BIN)/quorate model-check --jobs 2 --markdown
 	$(BIN)/quorate model-check --mutant all --jobs 2 --markdown
+	$(BIN)/quorate model-check --rulings --jobs 2 --markdown
 	$(BIN)/quorate model-check --walks 25 --depth 300 --seed 1 --jobs 2 --markdown
 
 test-kube: $(STAMP)  ## the tests that need a real kube-apiserver and etcd (found, or built once and cached)
