@@ -1,4 +1,4 @@
-"""Figures of the simulated kernel: commands per second, and how fast simulated time runs on a loaded cluster."""
+"""Figures of the simulated kernel: commands per second, forming many volumes, and time on a loaded cluster."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from quorate.simulator.scheduler import SimulatedTime
 
 NODES = 5
 VOLUMES = 100
+FEW, MANY = 25, 400
 SIMULATED_SECONDS = 60.0
 
 
@@ -53,9 +54,9 @@ def _volume(cluster: Cluster, volume: int, members: list[int]) -> None:
 
 
 def _speed() -> float:
-    """Simulated seconds per real second with faults going on: every ten seconds a link fails and heals."""
+    """Simulated seconds per processor second with faults going on: every ten seconds a link fails and heals."""
     clock, cluster = _cluster(NODES, VOLUMES)
-    started, until, turn = time.perf_counter(), clock.time() + SIMULATED_SECONDS, 0
+    started, until, turn = time.process_time(), clock.time() + SIMULATED_SECONDS, 0
     while clock.time() < until:
         pair = (f"n{turn % NODES}", f"n{(turn + 1) % NODES}")
         cluster.cut(*pair)
@@ -63,7 +64,12 @@ def _speed() -> float:
         cluster.heal(*pair)
         clock.advance(5)
         turn += 1
-    return SIMULATED_SECONDS / (time.perf_counter() - started)
+    return SIMULATED_SECONDS / (time.process_time() - started)
+
+
+def _forming(volumes: int) -> float:
+    """Processor seconds per volume that is configured on three nodes, connected and promoted."""
+    return seconds_per_call(lambda: _cluster(NODES, volumes), calls=1) / volumes
 
 
 def figures() -> list[Figure]:
@@ -72,10 +78,16 @@ def figures() -> list[Figure]:
     status = seconds_per_call(lambda: node.execute(["drbdsetup", "status", "--json", "r0"]), calls=300)
     option = ["drbdsetup", "resource-options", "r0", "--quorum=majority"]
     change = seconds_per_call(lambda: node.execute(option), calls=300)
+    few, many = _forming(FEW), _forming(MANY)
     return [
         Figure("simulated status commands", 1 / status, "1/s", "drbdsetup status --json of one resource, two peers"),
         Figure("simulated option commands", 1 / change, "1/s", "drbdsetup resource-options without a change"),
+        Figure("simulated forming", many * 1000, "CPU ms", f"one of {MANY} volumes of 3 replicas on {NODES} nodes"),
+        Figure("simulated forming growth", many / few, "ratio", f"{MANY} against {FEW} volumes"),
         Figure(
-            "simulated time", _speed(), "s/s", f"{NODES} nodes, {VOLUMES} volumes of 3 replicas, a link fault per 10 s"
+            "simulated time",
+            _speed(),
+            "s/CPU s",
+            f"{NODES} nodes, {VOLUMES} volumes of 3 replicas, a link fault per 10 s",
         ),
     ]
