@@ -111,8 +111,10 @@ def test_3d_to_2d_1tb_by_retype() -> None:
         "0D 1D 2D q2 qmr2",
         "0D 1D 2D q2 qmr1",
         "0D 1D 2D∅ q2 qmr1",
+        "0D 1D 2D∅ q2 qmr1 off",
+        "0D 1D 2TB q2 qmr1 off",
         "0D 1D 2TB q2 qmr1",
-    ]
+    ], "the vote goes before the word as a tie-breaker counts: in one step the model checker finds two writable sides"
 
 
 def test_2d_to_1d() -> None:

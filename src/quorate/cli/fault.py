@@ -115,7 +115,13 @@ def heal(one: str, other: str, kubeconfig: str) -> None:
 @link.command("slow")
 @click.argument("one", metavar="NODE")
 @click.argument("other", metavar="NODE")
-@click.option("--seconds", type=float, default=0.5, show_default=True, help="How much longer a round trip takes.")
+@click.option(
+    "--seconds",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="How much longer a round trip takes; beyond 0.5 DRBD gives the peer up.",
+)
 @kubeconfig_option
 def slow(one: str, other: str, seconds: float, kubeconfig: str) -> None:
     """Make a link slow: each write waits for the slowest copy."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorate.api.common import DiskState
-from quorate.api.replicated_volume import TransitionGroup
+from quorate.api.replicated_volume import MemberType, TransitionGroup, TransitionType
 from quorate.datamesh import ids
 from quorate.datamesh.context import Context, Replica
 from quorate.datamesh.dsl import Block
@@ -11,6 +11,7 @@ from quorate.datamesh.guards.emergency import WAITING_FOR_FENCING
 from quorate.datamesh.records import active_index, confirmation_of, subject_of
 from quorate.datamesh.registry import Rules, Staging
 
+_TIE_BREAKER = MemberType.TIE_BREAKER
 _VOTING_GROUPS = (TransitionGroup.VOTING_MEMBERSHIP, TransitionGroup.QUORUM, TransitionGroup.EMERGENCY)
 
 
@@ -21,7 +22,23 @@ def compute_staging(context: Context) -> Staging:
     M1 in both voter modes: with two voters M2 asks for q = 3, which only the sticky tie-break meets, so a node that boots
     meanwhile waits for ever (docs/decisions/voter-changes-beside-a-tie-breaker.md).
     """
-    return Staging.VOTE_OFF if context.mesh.tie_breakers & ~context.subject_bit else Staging.PLAIN
+    beside = bool(context.mesh.tie_breakers & ~context.subject_bit)
+    return Staging.VOTE_OFF if beside or _becomes_tie_breaker(context) else Staging.PLAIN
+
+
+def _becomes_tie_breaker(context: Context) -> bool:
+    """Whether a voter is to become a tie-breaker: its vote goes, and its word as a tie-breaker counts only after all know.
+
+    In one step a Primary that knows it as the tie-breaker strikes the other voter by it and may then stand alone (dynamic
+    voters, S6e), while the others still count it as a voter against the Primary.
+    """
+    if not context.mesh.voters & context.subject_bit:
+        return False
+    transition = context.transition
+    if transition is not None:
+        return transition.type == TransitionType.CHANGE_REPLICA_TYPE and transition.to_replica_type == _TIE_BREAKER
+    rvr = context.replica.rvr
+    return rvr is not None and not rvr.metadata.deleting and rvr.spec.type == _TIE_BREAKER
 
 
 def compute_emergency_staged(context: Context) -> bool:

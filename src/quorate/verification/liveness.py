@@ -67,8 +67,8 @@ class Liveness:
 
     def _helped(self, state: VolumeState) -> VolumeState | None:
         """What people do when everything else has come to rest: they replace a replica whose disk broke, and the workload
-        leaves a node whose replica is to go (an attached member does not leave, G17), or whose kernel keeps a quorum that the
-        configuration does not give it (decision 5: a Primary drops it at its next state change, and all wait for that)."""
+        leaves a node whose replica is to go (an attached member does not leave, G17), or whose kernel keeps a quorum that it
+        would not have without a node that is gone for good (decision 5: a Primary drops it at its next state change)."""
         cluster = self._model.worlds.clusters[state.world.cluster]
         nodes = cluster.nodes
         for i, obj in enumerate(state.objects):
@@ -77,7 +77,7 @@ class Liveness:
         for i, obj in enumerate(state.objects):
             if obj is not None and (obj.deleting or obj.force_leave) and (state.wanted & ~state.world.fenced) >> i & 1:
                 return state._replace(wanted=state.wanted & ~(1 << i))
-        for i, node in enumerate(nodes):
+        for i, node in enumerate(nodes if state.world.fenced else ()):
             if node.primary and state.wanted >> i & 1 and not self._model.worlds.kernels.enforced(cluster, i):
                 return state._replace(wanted=state.wanted & ~(1 << i))
         return self._switched_off(state)
