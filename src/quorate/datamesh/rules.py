@@ -18,7 +18,8 @@ _VOTING_GROUPS = (TransitionGroup.VOTING_MEMBERSHIP, TransitionGroup.QUORUM, Tra
 def compute_staging(context: Context) -> Staging:
     """Decision 4: beside a tie-breaker (other than the subject) a voter is never changed in one step.
 
-    A subject that is itself the only tie-breaker can be on one side only, so its own retyping is one step (facts 1.10.2).
+    A subject that is itself the only tie-breaker can be on one side only, so it becomes a voter in one step (facts 1.10.2); the
+    other way round it is not enough (`_becomes_tie_breaker`).
     M1 in both voter modes: with two voters M2 asks for q = 3, which only the sticky tie-break meets, so a node that boots
     meanwhile waits for ever (docs/decisions/voter-changes-beside-a-tie-breaker.md).
     """

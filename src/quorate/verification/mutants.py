@@ -57,6 +57,10 @@ def _quorum_first(context: Context) -> Staging:
     return Staging.QUORUM_FIRST if context.mesh.tie_breakers & ~context.subject_bit else Staging.PLAIN
 
 
+def _off_beside_tie_breakers(context: Context) -> Staging:
+    return Staging.VOTE_OFF if context.mesh.tie_breakers & ~context.subject_bit else Staging.PLAIN
+
+
 # H1 ------------------------------------------------------------------------------------------------------------------
 
 
@@ -243,6 +247,15 @@ MUTANTS: Final = (
         (TWO_SIDES,),
         _REPLACE_PAIR,
         _with_staging(_plain),
+    ),
+    Mutant(
+        "one-step-retype",
+        "a voter becomes a tie-breaker in one revision",
+        (TWO_SIDES,),
+        _scenario(THREE, "dynamic", "3D becomes 2D+1TB", Intent("layout", 0, PAIR_TB), faults=2)._replace(
+            kinds=(PARTITION,)
+        ),
+        _with_staging(_off_beside_tie_breakers),
     ),
     Mutant(
         "M2",
