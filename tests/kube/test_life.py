@@ -20,6 +20,7 @@ UNKNOWN = "live read of an object whose write was refused or had no answer (rule
 RARE: dict[str, dict[grants.Grant, str]] = {
     CONTROLLER: {
         ("get", "drbdresourceoperations"): UNKNOWN,
+        ("get", "drbdresources"): UNKNOWN,
         ("get", "lvmlogicalvolumes"): UNKNOWN,
         ("get", "nodes"): UNKNOWN,
         ("get", "replicatedstorageclasses"): UNKNOWN,
@@ -32,6 +33,7 @@ RARE: dict[str, dict[grants.Grant, str]] = {
     },
     AGENT: {
         ("get", "drbdresourceoperations"): UNKNOWN,
+        ("get", "drbdresources"): UNKNOWN,
         ("get", "lvmlogicalvolumes"): UNKNOWN,
         ("get", "lvmvolumegroups"): UNKNOWN,
         ("get", "nodes"): UNKNOWN,
